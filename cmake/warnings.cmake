@@ -1,0 +1,13 @@
+# Warnings for our own targets, and the sanitizers a preset asks for (those for every target).
+add_library(sinew_warnings INTERFACE)
+target_compile_options(sinew_warnings INTERFACE -Wall -Wextra -Wshadow -Wnon-virtual-dtor
+                       -Wold-style-cast -Wcast-qual -Woverloaded-virtual)
+option(SINEW_WERROR "Treat warnings as errors" OFF)
+if(SINEW_WERROR)
+  target_compile_options(sinew_warnings INTERFACE -Werror)
+endif()
+
+if(SINEW_SANITIZE)
+  add_compile_options(-fsanitize=${SINEW_SANITIZE} -fno-omit-frame-pointer -g)
+  add_link_options(-fsanitize=${SINEW_SANITIZE})
+endif()

@@ -1,0 +1,48 @@
+// The registry: every algorithm there is, as pure functions from a place to a schedule.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include <sinew/schedule.hpp>
+#include <sinew/types.hpp>
+
+namespace sinew {
+
+/// Everything a generator may look at. Equal on all ranks but for `rank`.
+struct Place {
+  int rank = 0;
+  int size = 1;
+  int root = 0;
+  std::uint32_t segments = 1;    // pipeline depth, for algorithms that pipeline
+  std::span<const int> node_of;  // node_of[r]: memory domain of rank r; empty: one domain
+};
+
+/// What the medium between the ranks can do.
+struct Capabilities {
+  bool board = false;           // ranks of a node share memory
+  bool shared_buffers = false;  // the caller's buffers live in that memory
+};
+
+struct Algorithm {
+  Collective collective{};
+  std::string_view name;
+  std::string_view summary;                              // one line for `sinew list`
+  Schedule (*make)(const Place&) = nullptr;
+  bool (*fits)(const Place&, Capabilities) = nullptr;
+  bool pipelines = false;      // `segments` has an effect
+  bool rank_order = false;     // combines in rank order, so it fits `deterministic`
+  bool in_place = true;        // works with output over input without a staging copy
+};
+
+/// The only list of algorithms there is.
+std::span<const Algorithm> algorithms() noexcept;
+/// Throws Error{invalid_argument} that suggests the nearest name.
+const Algorithm& find_algorithm(Collective collective, std::string_view name);
+/// Every rank's schedule. Throws Error{unsupported} when the algorithm does not fit the place.
+World make_world(const Algorithm& algorithm, int size, int root = 0, std::uint32_t segments = 1,
+                 std::span<const int> node_of = {}, Capabilities capabilities = {true, true});
+
+}  // namespace sinew

@@ -26,15 +26,21 @@ struct Capabilities {
   bool shared_buffers = false;  // the caller's buffers live in that memory
 };
 
+/// What an algorithm is good for, beyond being correct. The tests hold each against the verifier.
+struct Traits {
+  bool pipelines = false;   // `segments` has an effect
+  bool rank_order = false;  // combines in rank order (or not at all), so it fits `deterministic`
+  bool in_place = true;     // works with output over input; otherwise the input is staged
+  bool ragged = true;       // works when parts differ in size and a rank knows only its own
+};
+
 struct Algorithm {
   Collective collective{};
   std::string_view name;
-  std::string_view summary;                              // one line for `sinew list`
+  std::string_view summary;  // one line for `sinew list`
   Schedule (*make)(const Place&) = nullptr;
   bool (*fits)(const Place&, Capabilities) = nullptr;
-  bool pipelines = false;      // `segments` has an effect
-  bool rank_order = false;     // combines in rank order, so it fits `deterministic`
-  bool in_place = true;        // works with output over input without a staging copy
+  Traits traits{};
 };
 
 /// The only list of algorithms there is.

@@ -19,7 +19,7 @@ enum class Op : std::uint8_t {
   copy,               // src -> dst
   reduce,             // dst = dst op src
   publish,            // src -> my `board` chunks, for all of the group to see
-  gather_copy,        // `board` chunks of peer (or of every member, in rank order) -> dst
+  gather_copy,        // peer's `board` chunks -> dst; without a peer: wait for every member
   gather_reduce,      // dst = op over members in rank order; mine is src, theirs is `board`
   gather_reduce_all,  // the same over every member's shared src, written to every member's dst
 };
@@ -45,7 +45,7 @@ struct Step {
   std::uint32_t round = 0;
   std::int32_t peer = -1;   // the other rank; -1: none, or every member of the group
   std::int32_t group = -1;  // index into Schedule::groups; -1: all ranks
-  Chunks src, dst, board;
+  Chunks src{}, dst{}, board{};
   friend bool operator==(const Step&, const Step&) = default;
 };
 
@@ -56,6 +56,9 @@ struct Schedule {
   std::array<std::uint32_t, 4> chunks{};  // into how many chunks each Buf is cut
   std::uint32_t rounds = 0;               // the same on every rank, so that flags can count them
   std::vector<std::vector<int>> groups;   // ranks that share memory, ascending
+  // scratch_like[i]: scratch chunk i is as large as this chunk of the larger user buffer. Board
+  // chunks need none: the reader's destination says how much there is.
+  std::vector<std::uint32_t> scratch_like;
   std::vector<Step> steps;                // ordered by (round, channel)
   friend bool operator==(const Schedule&, const Schedule&) = default;
 };

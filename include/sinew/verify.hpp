@@ -14,6 +14,9 @@ namespace sinew {
 enum class Sends : std::uint8_t { buffered, synchronous };
 /// Whether output overlays input (as in an in-place call).
 enum class Placement : std::uint8_t { apart, in_place };
+/// Whether `publish` copies into a slot, or only tells where the data lies (so that overwriting it
+/// before every reader is known to be done would change what they read).
+enum class Exposure : std::uint8_t { copied, referenced };
 
 /// The first thing that goes wrong, told so that a person can follow it.
 struct Fault {
@@ -29,7 +32,12 @@ struct Verdict {
   [[nodiscard]] bool ok() const noexcept { return !fault; }
 };
 
-Verdict verify(const World& world, Sends sends = Sends::synchronous,
-               Placement placement = Placement::apart);
+struct Conditions {
+  Sends sends = Sends::synchronous;
+  Placement placement = Placement::apart;
+  Exposure exposure = Exposure::copied;
+};
+
+Verdict verify(const World& world, Conditions conditions = {});
 
 }  // namespace sinew

@@ -1,0 +1,148 @@
+#include "measure/measure.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <exception>
+#include <memory>
+#include <thread>
+
+namespace sinew::bench {
+namespace {
+
+constexpr std::uint64_t kSampleNs = 200'000;  // what a sample should last: far above clock noise
+constexpr std::uint32_t kStop = 0;
+
+std::uint64_t nanoseconds(double seconds) noexcept {
+  return static_cast<std::uint64_t>(std::max(seconds, 0.0) * 1e9);
+}
+
+}  // namespace
+
+Session::Session(Control& control, Contender& contender, const Case& what)
+    : control_(control), contender_(contender), what_(what) {
+  const auto [input, output] = extent(what, control.seat().rank, control.seat().ranks);
+  const bool one_buffer = what.in_place || what.collective == Collective::broadcast;
+  output_memory_ = contender.alloc(output * what.element_bytes);
+  buffers_.output = output_memory_.first(output * what.element_bytes);
+  buffers_.input = buffers_.output;
+  if (!one_buffer) {
+    input_memory_ = contender.alloc(input * what.element_bytes);
+    buffers_.input = input_memory_.first(input * what.element_bytes);
+  }
+  // Every page is there before anything is timed, and repeated sums in place stay finite.
+  std::ranges::fill(buffers_.output, std::byte{});
+  std::ranges::fill(buffers_.input, std::byte{});
+  contender.prepare(what, buffers_);
+}
+
+Session::~Session() {
+  contender_.finish();
+  if (!input_memory_.empty()) contender_.free(input_memory_);
+  contender_.free(output_memory_);
+}
+
+std::uint64_t Session::verify() {
+  if (what_.collective == Collective::barrier) return wrong_ = verify_barrier();
+  contender_.fill(what_, control_.seat(), buffers_);
+  control_.barrier();
+  contender_.run();
+  wrong_ = contender_.count_wrong(what_, control_.seat(), buffers_);
+  control_.barrier();
+  std::ranges::fill(buffers_.output, std::byte{});
+  std::ranges::fill(buffers_.input, std::byte{});
+  return wrong_;
+}
+
+/// Nobody may leave before the last has come.
+std::uint64_t Session::verify_barrier() {
+  control_.barrier();
+  std::this_thread::sleep_for(std::chrono::microseconds(200 * control_.seat().rank));
+  const Stamp mine = timed(1);
+  control_.stamp(0, mine);
+  control_.barrier();
+  const std::uint64_t last_arrival = control_.last_of_all(0).begin_ns;
+  control_.barrier();
+  return mine.end_ns < last_arrival ? 1 : 0;
+}
+
+Stamp Session::timed(std::uint32_t calls) {
+  Stamp times;
+  times.begin_ns = now_ns();
+  for (std::uint32_t call = 0; call < calls; ++call) contender_.run();
+  times.end_ns = now_ns();
+  return times;
+}
+
+void Session::rewrite() noexcept {
+  // Plain stores of something that differs from line to line, as a caller's new data would be.
+  auto* words = reinterpret_cast<std::uint32_t*>(buffers_.input.data());
+  const std::size_t count = buffers_.input.size() / sizeof *words;
+  for (std::size_t i = 0; i < count; ++i) words[i] = static_cast<std::uint32_t>(i & 0xFF);
+}
+
+/// Returns the calls a sample. Rank 0 decides from the slowest rank's times.
+std::uint32_t Session::warm_up(const Limits& limits, std::uint64_t begin_ns) {
+  // A second call of a batch would find the input as the first one left it.
+  const bool grows = limits.batch == 0 && !what_.rewrite;
+  std::uint32_t batch = std::clamp<std::uint32_t>(limits.batch, 1, kMaxBatch);
+  std::uint32_t next = batch;
+  while (true) {
+    if (what_.rewrite) rewrite();
+    control_.barrier();
+    control_.stamp(0, timed(batch));
+    control_.barrier();
+    if (control_.seat().rank == 0) {
+      const Stamp last = control_.last_of_all(0);
+      const std::uint64_t took = last.end_ns - last.begin_ns;
+      const bool warm_enough = now_ns() - begin_ns > nanoseconds(limits.budget_s) / 10;
+      if (grows && took < kSampleNs && batch < kMaxBatch) {
+        next = batch * 2;
+      } else {
+        next = warm_enough ? kStop : batch;
+      }
+    }
+    next = control_.agree(next);
+    if (next == kStop) return batch;
+    batch = next;
+  }
+}
+
+void Session::measure(const Limits& limits) {
+  const std::uint64_t begin_ns = now_ns();
+  const std::uint32_t batch = warm_up(limits, begin_ns);
+  std::uint32_t samples = 0;
+  while (samples < limits.samples) {
+    if (what_.rewrite) rewrite();
+    const bool overdue = samples > 0 && now_ns() - begin_ns > nanoseconds(limits.budget_s);
+    if (control_.agree(overdue ? kStop : batch) == kStop) break;
+    control_.stamp(samples++, timed(batch));
+  }
+  control_.report(wrong_, samples, batch);
+}
+
+void serve(Control& control, Contender& contender) {
+  std::unique_ptr<Session> session;
+  control.join();
+  try {
+    while (const auto command = control.next_command()) {
+      if (session && session->what() != command->what) session.reset();
+      if (!contender.supports(command->what)) {
+        control.finish(RankState::unsupported);
+        continue;
+      }
+      if (!session) {
+        session = std::make_unique<Session>(control, contender, command->what);
+        session->verify();
+      }
+      session->measure(command->limits);
+      control.finish(RankState::done);
+    }
+  } catch (const Abandoned&) {
+    throw;
+  } catch (const std::exception& error) {
+    control.finish(RankState::failed, error.what());
+    throw;
+  }
+}
+
+}  // namespace sinew::bench

@@ -1,0 +1,42 @@
+// The one measuring loop: what every rank of every contender runs.
+#pragma once
+
+#include "measure/contender.hpp"
+#include "measure/control.hpp"
+
+namespace sinew::bench {
+
+/// Runs commands until the parent dismisses the group. Throws Abandoned when the parent is gone.
+/// A contender's exception is reported to the parent and thrown on.
+void serve(Control& control, Contender& contender);
+
+/// The buffers of one case, kept from round to round.
+class Session {
+ public:
+  Session(Control& control, Contender& contender, const Case& what);
+  Session(const Session&) = delete;
+  Session& operator=(const Session&) = delete;
+  ~Session();
+
+  [[nodiscard]] const Case& what() const noexcept { return what_; }
+  /// One call on known data: the number of wrong elements this rank ended up with.
+  std::uint64_t verify();
+  /// Warm-up and samples within the limits; the times are in the segment.
+  void measure(const Limits& limits);
+
+ private:
+  std::uint64_t verify_barrier();
+  Stamp timed(std::uint32_t calls);
+  std::uint32_t warm_up(const Limits& limits, std::uint64_t begin_ns);
+  void rewrite() noexcept;
+
+  Control& control_;
+  Contender& contender_;
+  Case what_;
+  std::span<std::byte> input_memory_;
+  std::span<std::byte> output_memory_;
+  Buffers buffers_;
+  std::uint64_t wrong_ = 0;
+};
+
+}  // namespace sinew::bench

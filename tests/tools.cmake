@@ -1,0 +1,28 @@
+# Tests of the tree itself: layers, headers, format, static analysis, and the installed package.
+# They are the same whatever the sanitizer, so only plain builds have them.
+if(NOT SINEW_SANITIZE)
+  find_package(Python3 REQUIRED COMPONENTS Interpreter)
+  find_program(CLANG_FORMAT NAMES clang-format-14)
+  find_program(CLANG_TIDY NAMES clang-tidy-14)
+  set(tools ${PROJECT_SOURCE_DIR}/tools)
+
+  add_test(NAME layers COMMAND Python3::Interpreter ${tools}/check_layers.py ${PROJECT_SOURCE_DIR})
+  add_test(NAME headers_stand_alone COMMAND Python3::Interpreter ${tools}/check_headers.py
+           ${PROJECT_SOURCE_DIR} ${PROJECT_BINARY_DIR})
+  add_test(NAME format COMMAND Python3::Interpreter ${tools}/check_format.py
+           ${PROJECT_SOURCE_DIR} ${CLANG_FORMAT})
+  add_test(NAME tidy COMMAND Python3::Interpreter ${tools}/check_tidy.py
+           ${PROJECT_SOURCE_DIR} ${PROJECT_BINARY_DIR} ${CLANG_TIDY})
+  set_tests_properties(tidy PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 1800)
+
+  file(GLOB tool_tests CONFIGURE_DEPENDS ${CMAKE_CURRENT_LIST_DIR}/tools/*_test.py)
+  foreach(file IN LISTS tool_tests)
+    get_filename_component(name ${file} NAME_WE)
+    add_test(NAME ${name} COMMAND Python3::Interpreter ${file})
+  endforeach()
+
+  add_test(NAME install_consumer COMMAND ${CMAKE_COMMAND}
+           -D BUILD=${PROJECT_BINARY_DIR} -D CONSUMER=${CMAKE_CURRENT_LIST_DIR}/install
+           -D WORK=${PROJECT_BINARY_DIR}/install_consumer -D LIBDIR=${CMAKE_INSTALL_LIBDIR}
+           -D CXX=${CMAKE_CXX_COMPILER} -P ${CMAKE_CURRENT_LIST_DIR}/install/run.cmake)
+endif()

@@ -1,0 +1,58 @@
+#!/usr/bin/env python3
+"""Runs clang-tidy over src/ with the flags of a build: check_tidy.py ROOT BUILD CLANG_TIDY.
+
+All of src/ takes minutes, so that is left to SINEW_FULL=1 (`./sinew test --full`). Otherwise only
+files that the working tree or the last commit changed are looked at, MOST_CHANGED at most. Exit 77:
+nothing to look at.
+"""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from compilation import failures, load_commands
+
+MOST_CHANGED = 6
+SKIPPED = 77
+
+
+def git_lines(root, *arguments):
+    try:
+        done = subprocess.run(["git", "-C", root, *arguments], capture_output=True, text=True)
+    except OSError:
+        return []  # no git: nothing is known to have changed
+    return done.stdout.splitlines() if done.returncode == 0 else []
+
+
+def changed_files(root):
+    """Newest first: not yet committed, then of the last commit."""
+    uncommitted = git_lines(root, "status", "--porcelain", "--untracked-files=all", "--", "src")
+    committed = git_lines(root, "diff", "--name-only", "HEAD~1", "--", "src")
+    names = dict.fromkeys([line[3:] for line in uncommitted] + committed)
+    return [(root / name).resolve() for name in names]
+
+
+def main():
+    if len(sys.argv) != 4:
+        sys.exit(__doc__)
+    root, build, clang_tidy = Path(sys.argv[1]).resolve(), sys.argv[2], sys.argv[3]
+    if not Path(clang_tidy).is_file():
+        sys.exit("clang-tidy-14 is missing: apt-get install clang-tidy-14")
+    sources = [path for path in load_commands(build) if path.is_relative_to(root / "src")]
+    if os.environ.get("SINEW_FULL", "") in ("", "0"):
+        changed = [path for path in changed_files(root) if path in sources]
+        sources = changed[:MOST_CHANGED]
+        print(f"{len(sources)} of {len(changed)} changed files; SINEW_FULL=1 looks at all of src/")
+    if not sources:
+        sys.exit(SKIPPED)
+    command = [clang_tidy, "-p", build, "--quiet"]
+    bad = list(failures({path: [*command, str(path)] for path in sources}))
+    for path, output in bad:
+        print(f"{path.relative_to(root)}:\n{output}")
+    print(f"{len(sources) - len(bad)} of {len(sources)} files are tidy")
+    sys.exit(1 if bad else 0)
+
+
+if __name__ == "__main__":
+    main()

@@ -2,17 +2,15 @@
 # They are the same whatever the sanitizer, so only plain builds have them.
 if(NOT SINEW_SANITIZE)
   find_package(Python3 REQUIRED COMPONENTS Interpreter)
-  find_program(CLANG_FORMAT NAMES clang-format-14)
-  find_program(CLANG_TIDY NAMES clang-tidy-14)
   set(tools ${PROJECT_SOURCE_DIR}/tools)
 
   add_test(NAME layers COMMAND Python3::Interpreter ${tools}/check_layers.py ${PROJECT_SOURCE_DIR})
   add_test(NAME headers_stand_alone COMMAND Python3::Interpreter ${tools}/check_headers.py
            ${PROJECT_SOURCE_DIR} ${PROJECT_BINARY_DIR})
   add_test(NAME format COMMAND Python3::Interpreter ${tools}/check_format.py
-           ${PROJECT_SOURCE_DIR} ${CLANG_FORMAT})
+           ${PROJECT_SOURCE_DIR} clang-format-14)
   add_test(NAME tidy COMMAND Python3::Interpreter ${tools}/check_tidy.py
-           ${PROJECT_SOURCE_DIR} ${PROJECT_BINARY_DIR} ${CLANG_TIDY})
+           ${PROJECT_SOURCE_DIR} ${PROJECT_BINARY_DIR} clang-tidy-14)
   set_tests_properties(tidy PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 1800)
 
   file(GLOB tool_tests CONFIGURE_DEPENDS ${CMAKE_CURRENT_LIST_DIR}/tools/*_test.py)

@@ -22,7 +22,7 @@ def main():
     try:
         status = subprocess.run([clang_format, "--style=file", *mode, *files]).returncode
     except OSError:
-        sys.exit("clang-format-14 is missing: apt-get install clang-format-14")
+        sys.exit(f"{clang_format} is missing: apt-get install {clang_format}")
     if status != 0:
         print(f"To repair: {' '.join(sys.argv)} --fix")
     sys.exit(status)

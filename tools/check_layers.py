@@ -17,9 +17,13 @@ LAYERS = ["base", "kernel", "schedule", "collective", "trace", "transport", "mod
 LEAVES = ["cli", "mpi", "preload", "torch", "python", "cuda"]
 PUBLIC = {  # include/sinew/: the layer of each header
     "algorithms.hpp": "collective",
+    "communicator.hpp": "runtime",
     "draw.hpp": "schedule",
     "error.hpp": "base",
     "schedule.hpp": "schedule",
+    "sinew.hpp": "runtime",
+    "trace.hpp": "trace",
+    "transport.hpp": "transport",
     "types.hpp": "base",
     "verify.hpp": "schedule",
 }

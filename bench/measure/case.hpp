@@ -45,9 +45,9 @@ struct Case {
   bool rewrite = false;   // ranks rewrite their input before each sample, outside the timed part
   /// Elements, for the v-variants, which take them instead of bytes. allgatherv: what each rank
   /// gives. alltoallv: what rank i sends to rank j, at [i * ranks + j].
-  std::vector<std::uint64_t> counts;
+  std::vector<std::uint64_t> counts{};
   /// Passed through to the contender: its algorithm, type, whatever it reads there.
-  std::string options;
+  std::string options{};
 
   friend bool operator==(const Case&, const Case&) = default;
 };

@@ -85,7 +85,8 @@ void Contender::fill(const Case& what, Seat seat, const Buffers& buffers) {
 
 std::uint64_t Contender::count_wrong(const Case& what, Seat seat, const Buffers& buffers) {
   const std::span<const float> got = floats(buffers.output);
-  const auto [rank, ranks] = seat;
+  const int rank = seat.rank;
+  const int ranks = seat.ranks;
   const std::uint64_t part = elements_per_rank(what, ranks);
   const auto equal_parts = [part](int) { return part; };
   const auto from_start = [](int) { return std::uint64_t{0}; };

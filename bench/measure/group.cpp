@@ -5,8 +5,10 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <csignal>
+#include <cstdio>
 #include <stdexcept>
 #include <thread>
 
@@ -20,6 +22,12 @@ constexpr double kGraceS = 2.0;                // for a launcher to notice that 
 std::string how_it_ended(int status) {
   if (WIFSIGNALED(status)) return "killed by signal " + std::to_string(WTERMSIG(status));
   return "exited with status " + std::to_string(WEXITSTATUS(status));
+}
+
+std::string seconds_text(double seconds) {
+  std::array<char, 32> text{};
+  std::snprintf(text.data(), text.size(), "%.1f s", seconds);
+  return text.data();
 }
 
 class Countdown {
@@ -83,7 +91,7 @@ void Group::start(const Launcher& launcher, double deadline_s) {
     if (deadline.over()) {
       throw std::runtime_error(why_not_started(std::to_string(joined) + " of " +
                                                std::to_string(ranks_) + " ranks came within " +
-                                               std::to_string(deadline_s) + " s"));
+                                               seconds_text(deadline_s)));
     }
     control_.wait_for_news(kLookNs);
   }
@@ -142,7 +150,7 @@ std::string Group::stuck_ranks(double deadline_s) const {
   for (int rank = 0; rank < ranks_; ++rank) {
     if (!turn_over(control_.state(rank))) who += (who.empty() ? "" : ", ") + std::to_string(rank);
   }
-  return "not finished after " + std::to_string(deadline_s) + " s (ranks " + who + " of " +
+  return "not finished after " + seconds_text(deadline_s) + " (ranks " + who + " of " +
          std::to_string(ranks_) + " still running)";
 }
 

@@ -9,7 +9,7 @@
 namespace sinew::bench {
 namespace {
 
-constexpr std::uint64_t kSampleNs = 200'000;  // what a sample should last: far above clock noise
+constexpr std::uint64_t kLongestWarmUpNs = 100'000'000;
 constexpr std::uint32_t kStop = 0;
 
 std::uint64_t nanoseconds(double seconds) noexcept {
@@ -80,26 +80,29 @@ void Session::rewrite() noexcept {
   for (std::size_t i = 0; i < count; ++i) words[i] = static_cast<std::uint32_t>(i & 0xFF);
 }
 
-/// Returns the calls a sample. Rank 0 decides from the slowest rank's times.
+/// Returns the calls a sample. Rank 0 decides, from the quickest call so far: one that was
+/// interrupted says nothing about how many fit.
 std::uint32_t Session::warm_up(const Limits& limits, std::uint64_t begin_ns) {
   // A second call of a batch would find the input as the first one left it.
   const bool grows = limits.batch == 0 && !what_.rewrite;
+  const std::uint64_t enough_ns = std::min(nanoseconds(limits.budget_s) / 10, kLongestWarmUpNs);
   std::uint32_t batch = std::clamp<std::uint32_t>(limits.batch, 1, kMaxBatch);
-  std::uint32_t next = batch;
   while (true) {
     if (what_.rewrite) rewrite();
     control_.barrier();
     control_.stamp(0, timed(batch));
     control_.barrier();
-    if (control_.seat().rank == 0) {
-      const Stamp last = control_.last_of_all(0);
-      const std::uint64_t took = last.end_ns - last.begin_ns;
-      const bool warm_enough = now_ns() - begin_ns > nanoseconds(limits.budget_s) / 10;
-      if (grows && took < kSampleNs && batch < kMaxBatch) {
-        next = batch * 2;
-      } else {
-        next = warm_enough ? kStop : batch;
-      }
+    const Stamp last = control_.last_of_all(0);
+    const std::uint64_t call_ns = (last.end_ns - last.begin_ns) / batch;
+    quickest_ns_ = std::clamp<std::uint64_t>(call_ns, 1, quickest_ns_);
+    const std::uint64_t fitting =
+        std::clamp<std::uint64_t>((kSampleNs + quickest_ns_ - 1) / quickest_ns_, batch, kMaxBatch);
+    const std::uint64_t elapsed_ns = now_ns() - begin_ns;
+    std::uint32_t next = kStop;
+    if (grows && fitting > batch && elapsed_ns < nanoseconds(limits.budget_s)) {
+      next = std::min(static_cast<std::uint32_t>(fitting), 2 * batch);
+    } else if (elapsed_ns < enough_ns) {
+      next = batch;
     }
     next = control_.agree(next);
     if (next == kStop) return batch;

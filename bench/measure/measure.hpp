@@ -10,6 +10,9 @@ namespace sinew::bench {
 /// A contender's exception is reported to the parent and thrown on.
 void serve(Control& control, Contender& contender);
 
+/// What a sample should last: far above the noise of clocks and of leaving a barrier.
+inline constexpr std::uint64_t kSampleNs = 200'000;
+
 /// The buffers of one case, kept from round to round.
 class Session {
  public:
@@ -37,6 +40,7 @@ class Session {
   std::span<std::byte> output_memory_;
   Buffers buffers_;
   std::uint64_t wrong_ = 0;
+  std::uint64_t quickest_ns_ = kSampleNs;  // call of any warm-up so far
 };
 
 }  // namespace sinew::bench

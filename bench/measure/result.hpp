@@ -18,16 +18,16 @@ enum class Outcome : std::uint8_t { measured, unsupported, failed };
 struct Turn {
   std::string contender;
   Outcome outcome = Outcome::measured;
-  std::string story;               // of a failure
-  std::vector<double> samples_us;  // a call
-  std::uint32_t batch = 1;         // calls a sample
-  std::uint64_t wrong = 0;         // elements, over all ranks
+  std::string story{};               // of a failure
+  std::vector<double> samples_us{};  // a call
+  std::uint32_t batch = 1;           // calls a sample
+  std::uint64_t wrong = 0;           // elements, over all ranks
 };
 
 struct Round {
-  std::optional<double> probe_before_us;  // flag_half_round_trip_us()
-  std::optional<double> probe_after_us;
-  std::vector<Turn> turns;  // in the order played
+  std::optional<double> probe_before_us{};  // flag_half_round_trip_us()
+  std::optional<double> probe_after_us{};
+  std::vector<Turn> turns{};  // in the order played
 
   [[nodiscard]] const Turn* turn(std::string_view contender) const noexcept;
   /// Both probes at or below the limit; true where there is no probe.

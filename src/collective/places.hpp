@@ -17,7 +17,9 @@ inline std::uint32_t wrap_chunk(int value, int size) {
 inline std::uint32_t u32(int value) { return static_cast<std::uint32_t>(value); }
 
 /// Rounds that doubling needs to reach `size`: ceil(log2(size)).
-inline int log2_ceil(int size) { return std::bit_width(static_cast<unsigned>(size - 1)); }
+inline int log2_ceil(int size) {
+  return static_cast<int>(std::bit_width(static_cast<unsigned>(size - 1)));
+}
 inline int floor_power_of_two(int size) {
   return static_cast<int>(std::bit_floor(static_cast<unsigned>(size)));
 }

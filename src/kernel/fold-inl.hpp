@@ -24,7 +24,8 @@ namespace HWY_NAMESPACE {
 
 // kChoosesOne: the result is one of the operands (or a NaN any format can hold), so that 16-bit
 // floats need no rounding. No operation multiplies and adds, so nothing can be fused.
-// kHot: what training asks for; gets loops of its own for the usual numbers of inputs.
+// kHot: what training asks for; gets loops of its own for the usual numbers of inputs (2 has one
+// for every operation).
 
 struct Sum {
   static constexpr bool kChoosesOne = false, kHot = true;
@@ -217,17 +218,21 @@ HWY_NOINLINE void fold_streamed(Dsts dsts, const In& inputs, std::size_t head, s
   last.store(dsts, last_at);
 }
 
-template <class T, class Op, std::size_t kCount>
-HWY_INLINE void fold_count(Dsts dsts, std::span<const std::byte* const> pointers,
-                           std::size_t elements) {
+template <class T, class Op, class In>
+HWY_INLINE void fold_any(Dsts dsts, const In& inputs, std::size_t elements) {
   using L = Lanes<T>;
-  const Inputs<kCount> inputs(pointers);
-  if (elements < L::kElements) return fold_short<L, Op>(dsts, inputs, elements);
-  if (dsts.size() == 1) {
-    const std::array<std::byte*, 1> only{dsts[0]};  // copied for the reason Inputs gives
-    return fold_stored<L, Op>(Dsts(only), inputs, elements * sizeof(T));
+  if (elements < L::kElements) {
+    fold_short<L, Op>(dsts, inputs, elements);
+  } else {
+    fold_stored<L, Op>(dsts, inputs, elements * sizeof(T));
   }
-  fold_stored<L, Op>(dsts, inputs, elements * sizeof(T));
+}
+
+template <class T, class Op, std::size_t kInputs>
+HWY_INLINE void fold_into_one(std::byte* dst, std::span<const std::byte* const> inputs,
+                              std::size_t elements) {
+  const std::array<std::byte*, 1> dsts{dst};  // a copy, for the reason Inputs gives
+  fold_any<T, Op>(dsts, Inputs<kInputs>(inputs), elements);
 }
 
 template <class T, class Op>
@@ -242,28 +247,21 @@ void fold(Dsts dsts, std::span<const std::byte* const> inputs, std::size_t eleme
     const std::size_t head = head_bytes<Lanes<T>>(dsts, bytes, sizeof(T));
     if (head < bytes) return fold_streamed<Lanes<T>, Op>(dsts, Inputs<0>(inputs), head, bytes);
   }
-  if constexpr (Op::kHot) {
-    switch (inputs.size()) {
-      case 2:
-        return fold_count<T, Op, 2>(dsts, inputs, elements);
-      case 3:
-        return fold_count<T, Op, 3>(dsts, inputs, elements);
-      case 4:
-        return fold_count<T, Op, 4>(dsts, inputs, elements);
-      case 8:
-        return fold_count<T, Op, 8>(dsts, inputs, elements);
-      default:
-        break;
+  if (dsts.size() == 1) {
+    const std::size_t count = inputs.size();
+    if (count == 2) return fold_into_one<T, Op, 2>(dsts[0], inputs, elements);
+    if constexpr (Op::kHot) {
+      if (count == 4) return fold_into_one<T, Op, 4>(dsts[0], inputs, elements);
+      if (count == 8) return fold_into_one<T, Op, 8>(dsts[0], inputs, elements);
     }
   }
-  fold_count<T, Op, 0>(dsts, inputs, elements);
+  fold_any<T, Op>(dsts, Inputs<0>(inputs), elements);
 }
 
 template <class T, class Op>
 void pair(std::byte* dst, const std::byte* src, std::size_t elements) {
-  const std::array<std::byte*, 1> dsts{dst};
   const std::array<const std::byte*, 2> inputs{dst, src};
-  fold_count<T, Op, 2>(dsts, inputs, elements);
+  fold_into_one<T, Op, 2>(dst, inputs, elements);
 }
 
 // NOLINTNEXTLINE(google-readability-namespace-comments)

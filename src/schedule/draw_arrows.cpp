@@ -34,13 +34,13 @@ bool crosses(const Line& line, const Box& box) {
   const double x0 = std::max(box.x0, std::min(line.a.x, line.b.x));
   const double x1 = std::min(box.x1, std::max(line.a.x, line.b.x));
   if (x1 <= x0) return false;
-  const auto [low, high] = std::minmax(at(line, x0), at(line, x1));
+  const auto [low, high] = std::minmax({at(line, x0), at(line, x1)});
   return low < box.y1 && high > box.y0;
 }
 
 // The part of a line between left and right, or nothing.
 std::optional<Line> clip(const Line& line, double left, double right) {
-  const auto [low, high] = std::minmax(line.a.x, line.b.x);
+  const auto [low, high] = std::minmax({line.a.x, line.b.x});
   const double x0 = std::max(left, low), x1 = std::min(right, high);
   if (x1 <= x0) return std::nullopt;
   const Point p{x0, at(line, x0)}, q{x1, at(line, x1)};
@@ -114,7 +114,7 @@ std::string label_of(const Message& message) {
   const Chunks& src = message.send_round == Message::kNoRound ? message.dst : message.src;
   const Chunks& dst = message.recv_round == Message::kNoRound ? message.src : message.dst;
   std::string label = spell(src);
-  if (src != dst) label += "→" + spell(dst);
+  if (src != dst && src.count + dst.count > 0) label += "→" + spell(dst);
   if (message.channel > 0) label += fmt::format(" ~{}", message.channel);
   return label;
 }

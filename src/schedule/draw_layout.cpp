@@ -14,14 +14,17 @@ namespace {
 void mark_turns(std::vector<Message>& messages, int size) {
   const auto hop = [size](const Message& m) { return ((m.to - m.from) % size + size) % size; };
   std::map<std::tuple<std::int64_t, int, int>, int> senders;  // by round, channel and hop
-  std::map<int, std::map<int, int>> hops;                     // by channel
+  std::map<std::int64_t, int> in_round;
+  std::map<int, std::map<int, int>> hops;  // by channel
   for (const Message& m : messages) {
+    ++in_round[m.send_round];
     ++senders[{m.send_round, m.channel, hop(m)}];
     ++hops[m.channel][hop(m)];
   }
   for (Message& m : messages) {
     const int d = hop(m);
-    const bool rotation = senders[{m.send_round, m.channel, d}] >= size;
+    const bool crowded = in_round[m.send_round] > 2 * size;  // as in everybody to everybody
+    const bool rotation = senders[{m.send_round, m.channel, d}] >= size && !crowded;
     const bool chain = hops[m.channel].size() == 1;
     if (!m.paired() || !(rotation || chain) || 2 * d == size) continue;
     if (2 * d < size && m.to < m.from) m.turn = 1;
@@ -223,10 +226,12 @@ std::vector<std::string> facts(const World& world) {
     lines.push_back(fmt::format("each rank sends {}: {}{}",
                                 amount(low.messages, high.messages, "message"),
                                 amount(low.sent, high.sent, "chunk"), share(low.sent, high.sent)));
-  if (high.published + high.gathered > 0)
-    lines.push_back(fmt::format("each rank publishes {} and reads {} of others",
-                                amount(low.published, high.published, "chunk"),
-                                amount(low.gathered, high.gathered, "chunk")));
+  std::string board;
+  if (high.published > 0) board = "publishes " + amount(low.published, high.published, "chunk");
+  if (high.gathered > 0)
+    board += fmt::format("{}reads {} of others", board.empty() ? "" : " and ",
+                         amount(low.gathered, high.gathered, "chunk"));
+  if (!board.empty()) lines.push_back("each rank " + board);
   return lines;
 }
 
@@ -256,6 +261,23 @@ StepTable steps_by_round(const World& world, const Shown& part) {
   }
   return steps;
 }
+
+std::vector<Rounds> rounds_of(const StepTable& steps, std::uint32_t count) {
+  const auto idle = [&](std::uint32_t round) {
+    return std::all_of(steps.begin(), steps.end(),
+                       [&](const auto& rank) { return rank[round].empty(); });
+  };
+  std::vector<Rounds> rows;
+  for (std::uint32_t round = 0; round < count; ++round) {
+    if (idle(round) && !rows.empty() && rows.back().idle)
+      rows.back().last = round;
+    else
+      rows.push_back({round, round, idle(round)});
+  }
+  return rows;
+}
+
+std::string spell(const Rounds& rounds) { return range_of(rounds.first, rounds.last); }
 
 Uses uses(const StepTable& steps) {
   Uses seen;

@@ -70,6 +70,14 @@ Shown shown(const World& world);
 using StepTable = std::vector<std::vector<std::vector<const Step*>>>;
 StepTable steps_by_round(const World& world, const Shown& part);
 
+/// A row of the drawing: one round, or several in which nobody does anything.
+struct Rounds {
+  std::uint32_t first = 0, last = 0;
+  bool idle = false;
+};
+std::vector<Rounds> rounds_of(const StepTable& steps, std::uint32_t count);
+std::string spell(const Rounds& rounds);
+
 /// What occurs in a drawing, so that its legend explains that and no more.
 struct Uses {
   std::array<const Step*, 9> example{};  // by op: the first such step

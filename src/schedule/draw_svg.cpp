@@ -1,7 +1,6 @@
 // A world as an SVG image: a lifeline a rank, rounds downward, an arrow a message. What a rank does
 // alone stands in a box on its lifeline; a board is a bar across the ranks that share it.
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <map>
 #include <string_view>
@@ -13,6 +12,7 @@
 #include "schedule/draw_arrows.hpp"
 #include "schedule/draw_layout.hpp"
 #include "schedule/svg_canvas.hpp"
+#include "schedule/svg_legend.hpp"
 
 namespace sinew {
 namespace {
@@ -34,11 +34,6 @@ Lane lane_of(Op op) {
   return op == Op::publish ? Lane::publish : Lane::gather;
 }
 
-std::string_view colour_of(Op op) {
-  if (op == Op::publish) return "board";
-  return op == Op::reduce || op >= Op::gather_reduce ? "join" : "move";
-}
-
 class Drawing {
  public:
   explicit Drawing(const World& world)
@@ -54,11 +49,13 @@ class Drawing {
   std::string draw() {
     draw_head();
     const double top = y_;
-    for (std::size_t round = 0; round < part_.rounds; ++round) draw_round(round);
+    for (const detail::Rounds& row : detail::rounds_of(steps_, part_.rounds)) draw_row(row);
     for (int r = 0; r < part_.ranks; ++r)
       canvas_.line(Layer::ground, frame_.x(r), top - 8, frame_.x(r), y_ + 8, "life");
     draw_arrows();
-    draw_legend();
+    legend_.uses = detail::uses(steps_);
+    legend_.left_out = part_.left_out;
+    y_ = draw_legend(canvas_, legend_, kMargin, width_, y_ + kPad + kPad) + kMargin;
     std::string description;
     for (const std::string& fact : facts_) description += fact + ". ";
     return canvas_.document(std::ceil(width_), std::ceil(y_), detail::title(world_),
@@ -71,18 +68,18 @@ class Drawing {
 
   void place_columns();
   void draw_head();
-  void draw_round(std::size_t round);
+  void draw_row(const detail::Rounds& row);
   void draw_lane(std::size_t round, Lane lane);
   void draw_bar(int group, const std::vector<RankStep>& steps, double y);
   void draw_arrows();
   void draw_arrow(const Arrow& arrow);
-  void draw_legend();
   std::pair<int, int> span_of(int group) const;
   bool seen(const Message& m) const {
     return std::max(m.send_round, m.recv_round) < part_.rounds &&
            std::min(m.from, m.to) < part_.ranks;
   }
   double arrow_height(std::size_t round) const;
+  std::string_view ground_at(double y) const;
 
   const World& world_;
   detail::Notation notation_;
@@ -94,6 +91,8 @@ class Drawing {
   double width_ = 0;
   double y_ = 0;                                        // how far down we are
   std::vector<std::pair<double, double>> arrow_space_;  // by round: where arrows begin and end
+  std::vector<double> row_ends_;
+  detail::Legend legend_;
   detail::SvgCanvas canvas_;
 };
 
@@ -146,16 +145,24 @@ double Drawing::arrow_height(std::size_t round) const {
   return height;
 }
 
-void Drawing::draw_round(std::size_t round) {
+void Drawing::draw_row(const detail::Rounds& row) {
   const double top = y_;
   y_ += kPad;
-  for (const Lane lane : {Lane::local, Lane::gather, Lane::publish}) draw_lane(round, lane);
-  const double height = arrow_height(round);
-  arrow_space_.emplace_back(y_, y_ + height);
+  for (const Lane lane : {Lane::local, Lane::gather, Lane::publish}) draw_lane(row.first, lane);
+  double height = 0;
+  for (std::size_t round = row.first; round <= row.last; ++round)
+    height = std::max(height, arrow_height(round));
+  arrow_space_.resize(row.last + 1, {y_, y_ + height});
   y_ = std::max(y_ + height + kPad, top + 24);
-  if (round % 2 == 0) canvas_.rect(Layer::ground, 8, top, width_ - 16, y_ - top, 4, "zebra");
-  canvas_.text(Layer::labels, kMargin + 24, (top + y_) / 2 + 4, "end soft",
-               fmt::format("{}", round));
+  row_ends_.push_back(y_);
+  canvas_.rect(Layer::ground, 8, top, width_ - 16, y_ - top, 0, ground_at(top));
+  canvas_.text(Layer::labels, kMargin + 24, (top + y_) / 2 + 4, "end soft", detail::spell(row));
+}
+
+// Rows alternate; a label's plate must have the colour of what it lies on.
+std::string_view Drawing::ground_at(double y) const {
+  const auto row = std::upper_bound(row_ends_.begin(), row_ends_.end(), y) - row_ends_.begin();
+  return row % 2 == 0 ? "even" : "odd";
 }
 
 std::pair<int, int> Drawing::span_of(int group) const {
@@ -182,7 +189,7 @@ void Drawing::draw_lane(std::size_t round, Lane lane) {
     for (const RankStep& s : steps) {
       const double y = end.contains(s.first) ? end[s.first] + kBoxStep - kBox : top + above;
       const double half = text_width(spell(s)) / 2 + 5;
-      const std::string classes = fmt::format("pill {}", colour_of(s.second->op));
+      const std::string classes = fmt::format("pill {}", detail::colour_of(*s.second));
       canvas_.rect(Layer::shapes, frame_.x(s.first) - half, y, 2 * half, kBox, 4, classes);
       canvas_.text(Layer::labels, frame_.x(s.first), y + 13, "middle", spell(s));
       end[s.first] = y + kBox;
@@ -228,7 +235,12 @@ void Drawing::draw_arrows() {
     if (!arrow.lines.empty()) by_round[begins].push_back(std::move(arrow));
   }
   for (auto& [round, arrows] : by_round) {
-    place_labels(arrows, frame_);
+    if (arrows.size() > 2 * static_cast<std::size_t>(part_.ranks) + 2) {
+      legend_.crowded = true;  // nobody could read so many labels
+      for (Arrow& arrow : arrows) arrow.label.clear();
+    } else {
+      place_labels(arrows, frame_);
+    }
     std::map<bool, std::vector<double>> taken;  // heights of names at the right and left edge
     const auto name_edge = [&](const detail::Point& p, const std::string& words) {
       const bool right = p.x > (frame_.left() + frame_.right()) / 2;
@@ -249,6 +261,8 @@ void Drawing::draw_arrows() {
 void Drawing::draw_arrow(const Arrow& arrow) {
   const Message& m = *arrow.message;
   const std::string_view kind = !m.paired() ? "lost" : m.reduces ? "join" : "move";
+  (!m.paired() ? legend_.lost : m.reduces ? legend_.joins : legend_.moves) = true;
+  legend_.turns = legend_.turns || m.turn != 0;
   std::string data;
   for (const detail::Line& l : arrow.lines) data += detail::move_line(l.a.x, l.a.y, l.b.x, l.b.y);
   const char* fate = m.send_round == Message::kNoRound   ? ", never sent"
@@ -257,70 +271,12 @@ void Drawing::draw_arrow(const Arrow& arrow) {
                                                          : "";
   canvas_.path(Layer::arrows, data, fmt::format("arrow {}{}", kind, m.channel > 0 ? " side" : ""),
                arrow.arrives ? kind : "",
-               fmt::format("rank {} to rank {}: {}{}", m.from, m.to, arrow.label, fate));
-  const bool even = std::max(m.send_round, m.recv_round) % 2 == 0;
-  canvas_.text(Layer::labels, arrow.label_at.x, arrow.label_at.y + 4,
-               fmt::format("label {} ink-{}", even ? "even" : "odd", kind), arrow.label);
-}
-
-// Only what occurs in the drawing, a sample each, in lines as wide as the page.
-void Drawing::draw_legend() {
-  struct Entry {
-    std::string_view shape, colour, words;
-    bool used = false;
-  };
-  std::array entries{
-      Entry{"arrow", "move", "receive"},
-      Entry{"arrow", "join", "receive and combine"},
-      Entry{"arrow side", "move", "~1: on channel 1"},
-      Entry{"arrow", "lost", "only one side takes part"},
-      Entry{"pill", "move", "copy"},
-      Entry{"pill", "join", "combine"},
-      Entry{"pill", "board", "publish on my board"},
-      Entry{"bar", "board", "memory that ranks share"},
-  };
-  bool turns = false;
-  for (const Message& m : messages_) {
-    if (!seen(m)) continue;
-    entries[!m.paired() ? 3 : m.reduces ? 1 : 0].used = true;
-    entries[2].used |= m.channel > 0;
-    turns |= m.turn != 0;
-  }
-  const detail::Uses used = detail::uses(steps_);
-  for (const Step* s : used.example) {
-    if (s == nullptr || detail::is_message(s->op)) continue;
-    entries[s->op == Op::publish ? 6 : colour_of(s->op) == "join" ? 5 : 4].used = true;
-    entries[7].used |= !detail::is_local(s->op);
-  }
-  y_ += 32;
-  double x = kMargin;
-  for (const Entry& e : entries) {
-    if (!e.used) continue;
-    const double wide = 30 + 6 + text_width(e.words) + 14;
-    if (x > kMargin && x + wide > width_) x = kMargin, y_ += kTextLine + 4;
-    const std::string classes = fmt::format("{} {}", e.shape, e.colour);
-    if (e.shape.starts_with("arrow"))
-      canvas_.line(Layer::shapes, x, y_ - 4, x + 30, y_ - 4, classes, e.colour);
-    else
-      canvas_.rect(Layer::shapes, x + 2, y_ - 10, 26, 12, 4, classes);
-    canvas_.text(Layer::labels, x + 36, y_, "soft", e.words);
-    x += wide;
-  }
-  std::vector<std::string> notes;
-  std::string names;
-  for (std::size_t b = 0; b < used.bufs.size(); ++b)
-    if (used.bufs[b])
-      names += fmt::format("{}{}0: {} chunk 0", names.empty() ? "" : ", ", "iosb"[b],
-                           name(static_cast<Buf>(b)));
-  if (!names.empty()) notes.push_back(names);
-  if (used.sync) notes.emplace_back("sync: no data, only word of having come this far");
-  if (entries[7].used) notes.emplace_back("@r1: of rank 1, @g1: of group 1, @*: of every rank");
-  if (turns) notes.emplace_back("what leaves at one side comes in at the other");
-  if (part_.rounds == 0) notes.emplace_back("no rank has anything to do");
-  if (!part_.left_out.empty()) notes.push_back(part_.left_out);
-  for (const std::string& note : notes)
-    canvas_.text(Layer::labels, kMargin, y_ += kTextLine + 4, "soft", note);
-  y_ += kMargin;
+               fmt::format("rank {} to rank {}: {}{}", m.from, m.to, label_of(m), fate));
+  if (arrow.label.empty()) return;
+  const auto [x, y] = arrow.label_at;
+  const double half = text_width(arrow.label) / 2;
+  canvas_.rect(Layer::shapes, x - half, y - 6, 2 * half, 12, 0, ground_at(y));
+  canvas_.text(Layer::labels, x, y + 4, fmt::format("middle ink-{}", kind), arrow.label);
 }
 
 }  // namespace

@@ -29,9 +29,9 @@ Cells spell_all(const World& world, const Notation& notation, const detail::Show
 // Whether every rank does the same in a round, and so little that one line can say it.
 bool uniform(const Cells& cells, std::size_t round) {
   const std::size_t steps = cells.front()[round].size();
-  return steps >= 1 && steps <= 3 &&
-         std::all_of(cells.begin(), cells.end(),
-                     [&](const auto& rank) { return rank[round] == cells.front()[round]; });
+  return steps >= 1 && steps <= 3 && std::all_of(cells.begin(), cells.end(), [&](const auto& rank) {
+           return rank[round] == cells.front()[round];
+         });
 }
 
 std::string every_rank(const std::vector<std::string>& steps) {
@@ -74,7 +74,8 @@ std::optional<Table> fit_table(const Cells& cells, std::size_t columns) {
   return std::nullopt;
 }
 
-std::string draw_table(const Cells& cells, const Table& table) {
+std::string draw_table(const Cells& cells, const Table& table,
+                       const std::vector<detail::Rounds>& rows) {
   std::string out, rule(table.margin(), '-');
   std::string header = fmt::format("{:>{}}", table.narrow ? "" : "round", table.margin());
   for (std::size_t r = 0; r < cells.size(); ++r) {
@@ -84,18 +85,24 @@ std::string draw_table(const Cells& cells, const Table& table) {
   add_line(out, header);
   add_line(out, rule);
 
-  const std::size_t rounds = cells.front().size();
   std::vector<std::size_t> heights;
-  for (std::size_t round = 0; round < rounds; ++round) {
+  for (std::size_t round = 0; round < cells.front().size(); ++round) {
     std::size_t lines = 1;
     for (const auto& rank : cells) lines = std::max(lines, rank[round].size());
     heights.push_back(lines);
   }
   const bool ruled =
       std::any_of(heights.begin(), heights.end(), [](auto lines) { return lines > 1; });
-  for (std::size_t round = 0; round < rounds; ++round) {
+  for (const detail::Rounds& row : rows) {
+    const std::size_t round = row.first;
     if (ruled && round > 0) add_line(out, rule);
     const std::string number = fmt::format("{:>{}}", round, table.margin());
+    if (row.idle) {
+      const std::string until =
+          row.last > row.first ? fmt::format(" until round {}", row.last) : "";
+      add_line(out, fmt::format("{}{}(idle{})", number, table.gap(), until));
+      continue;
+    }
     if (table.merge && uniform(cells, round)) {
       add_line(out, fmt::format("{}{}{}", number, table.gap(), every_rank(cells.front()[round])));
       continue;
@@ -103,7 +110,7 @@ std::string draw_table(const Cells& cells, const Table& table) {
     for (std::size_t line = 0; line < heights[round]; ++line) {
       std::string text = line == 0 ? number : std::string(table.margin(), ' ');
       for (const auto& rank : cells) {
-        const std::string_view cell = line < rank[round].size() ? rank[round][line] : "";
+        const std::string cell = line < rank[round].size() ? rank[round][line] : "";
         text += fmt::format("{}{:<{}}", table.gap(), cell, table.width);
       }
       add_line(out, text);
@@ -112,15 +119,19 @@ std::string draw_table(const Cells& cells, const Table& table) {
   return out;
 }
 
-std::string draw_list(const Cells& cells, std::size_t columns) {
+std::string draw_list(const Cells& cells, std::size_t columns,
+                      const std::vector<detail::Rounds>& rows) {
   const std::string indent(2, ' ');
   const std::size_t label = fmt::formatted_size("ranks {0}-{0}", cells.size() - 1) + 2;
   const std::size_t width = widest(cells, true);
   const std::size_t room = columns > indent.size() + label ? columns - indent.size() - label : 0;
   const std::size_t per_line = std::max<std::size_t>(1, (room + 3) / (width + 3));
   std::string out;
-  for (std::size_t round = 0; round < cells.front().size(); ++round) {
-    add_line(out, fmt::format("round {}", round));
+  for (const detail::Rounds& row : rows) {
+    const std::size_t round = row.first;
+    const char* noun = row.first == row.last ? "round" : "rounds";
+    add_line(out, fmt::format("{} {}{}", noun, spell(row), row.idle ? ": idle" : ""));
+    if (row.idle) continue;
     if (uniform(cells, round)) {
       add_line(out, indent + every_rank(cells.front()[round]));
       continue;
@@ -144,8 +155,10 @@ std::string draw_list(const Cells& cells, std::size_t columns) {
   return out;
 }
 
-std::string_view meaning(Op op) {
-  switch (op) {
+std::string_view meaning(const Step& step) {
+  if (step.op == Op::publish && step.src.count == 0) return "tell the others";
+  if (step.op == Op::gather_copy && step.dst.count == 0) return "wait for the others";
+  switch (step.op) {
     case Op::send:
       return "send to that rank";
     case Op::recv:
@@ -177,7 +190,7 @@ std::string draw_legend(const World& world, const Notation& notation, const deta
     if (used.example[op] == nullptr) continue;
     const auto rank = static_cast<std::size_t>(used.example_rank[op]);
     rows.emplace_back(notation.spell(world.ranks[rank], *used.example[op]),
-                      meaning(static_cast<Op>(op)));
+                      meaning(*used.example[op]));
     text += rows.back().first + '\n';
   }
   std::string letters, names;
@@ -216,8 +229,9 @@ std::string draw_text(const World& world, int columns) {
   if (widest(cells, false) == 0)
     return out + (part.left_out.empty() ? "no rank has anything to do" : part.left_out) + '\n';
 
+  const auto rows = detail::rounds_of(detail::steps_by_round(world, part), part.rounds);
   const auto table = fit_table(cells, wide);
-  out += table ? draw_table(cells, *table) : draw_list(cells, wide);
+  out += table ? draw_table(cells, *table, rows) : draw_list(cells, wide, rows);
   if (!part.left_out.empty()) out += part.left_out + '\n';
   return out + '\n' + draw_legend(world, notation, part);
 }

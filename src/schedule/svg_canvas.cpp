@@ -13,11 +13,8 @@ constexpr std::string_view kStyle = R"(
 .sinew text.middle{text-anchor:middle}
 .sinew text.end{text-anchor:end}
 .sinew text.soft{fill:#5f6975}
-.sinew text.label{text-anchor:middle;paint-order:stroke;stroke-width:4px;stroke-linejoin:round}
-.sinew text.even{stroke:#f3f5f8}
-.sinew text.odd{stroke:#fff}
-.sinew .page{fill:#fff}
-.sinew .zebra{fill:#f3f5f8}
+.sinew .page,.sinew .odd{fill:#fff}
+.sinew .even{fill:#f3f5f8}
 .sinew .life{stroke:#b4bcc6;stroke-width:1.5}
 .sinew .head{fill:#fff;stroke:#b4bcc6}
 .sinew .root{stroke:#1b1f24;stroke-width:1.8}
@@ -38,10 +35,8 @@ constexpr std::string_view kStyle = R"(
 @media (prefers-color-scheme:dark){
 .sinew text{fill:#e6eaef}
 .sinew text.soft{fill:#98a3b0}
-.sinew text.even{stroke:#1c2229}
-.sinew text.odd{stroke:#14181d}
-.sinew .page,.sinew .pill,.sinew .head{fill:#14181d}
-.sinew .zebra{fill:#1c2229}
+.sinew .page,.sinew .odd,.sinew .pill,.sinew .head{fill:#14181d}
+.sinew .even{fill:#1c2229}
 .sinew .life,.sinew .head{stroke:#4a545f}
 .sinew .root{stroke:#e6eaef}
 .sinew .bar{fill:#16332f}

@@ -1,11 +1,11 @@
-#include "support/worlds.hpp"
+#include "collective/sweep.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <set>
 
-namespace sinew::test {
+namespace sinew {
 namespace {
 
 std::vector<std::vector<int>> node_maps(int size) {
@@ -44,4 +44,19 @@ std::vector<Setting> settings(const Algorithm& algorithm, int size) {
   return result;
 }
 
-}  // namespace sinew::test
+std::vector<Conditions> conditions(const Algorithm& algorithm) {
+  std::vector<Conditions> all{{.sends = Sends::buffered},
+                              {.sends = Sends::synchronous},
+                              {.exposure = Exposure::referenced}};
+  if (algorithm.traits.in_place) all.push_back({.placement = Placement::in_place});
+  return all;
+}
+
+std::string to_string(const Conditions& conditions) {
+  std::string text = conditions.sends == Sends::buffered ? "buffered sends" : "synchronous sends";
+  if (conditions.placement == Placement::in_place) text += ", in place";
+  if (conditions.exposure == Exposure::referenced) text += ", published by reference";
+  return text;
+}
+
+}  // namespace sinew

@@ -1,0 +1,276 @@
+// What users hold: a group of ranks and the operations between them.
+#pragma once
+
+#include <chrono>
+#include <cstring>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <sinew/algorithms.hpp>
+#include <sinew/error.hpp>
+#include <sinew/trace.hpp>
+#include <sinew/transport.hpp>
+#include <sinew/types.hpp>
+
+namespace sinew {
+
+struct Options {
+  std::chrono::nanoseconds timeout = std::chrono::minutes(5);  // of every wait
+  bool deterministic = false;    // only algorithms that combine in rank order
+  std::string algorithm{};       // for every collective that has it; "": choose by cost
+  std::uint64_t chunk_bytes = 0;  // pipelining; 0: choose
+};
+
+/// What may differ from call to call.
+struct CallOptions {
+  std::string_view algorithm{};           // "": as the communicator's options say
+  std::uint64_t tag = 0;                  // tells calls of equal shape apart in error checks
+  std::chrono::nanoseconds timeout{0};    // 0: as the communicator's options say
+};
+
+/// One collective call, untyped. Ranks must agree on everything but the pointers.
+///
+/// `count` is in elements: of the whole vector for allreduce, reduce and broadcast; of one rank's
+/// part for the others. Calls with parts of different sizes name them in `counts` (one entry for
+/// each rank): allgather and reduce_scatter on all ranks, scatter and gather on the root only
+/// (others give their own `count`), alltoall as what is sent to each rank, with `recv_counts` as
+/// what comes from each. In place: `input` is where the data would lie in `output`, or the other
+/// way round (the smaller buffer inside the larger, at this rank's part).
+struct Call {
+  Collective collective{};
+  DType dtype = DType::f32;
+  ReduceOp op = ReduceOp::sum;
+  int root = 0;
+  const void* input = nullptr;
+  void* output = nullptr;
+  std::size_t count = 0;
+  std::span<const std::size_t> counts{};
+  std::span<const std::size_t> recv_counts{};
+  CallOptions options{};
+};
+
+/// A collective or message under way. Cheap to copy; waiting twice is fine.
+struct Request {
+  enum class Kind : std::uint8_t { none, collective, message };
+  Kind kind = Kind::none;
+  std::uint64_t id = 0;
+};
+
+/// An algorithm that could serve a call, with its estimated cost; cheapest first.
+struct Candidate {
+  std::string_view algorithm;
+  double estimated_us = 0;
+  std::string_view refused;  // why it does not fit, or ""
+};
+
+class Communicator;
+
+/// Memory all ranks of the node can address. Collectives on it copy less, or nothing. Must not
+/// outlive its communicator; others may write to it while a collective on it is under way.
+class SharedBuffer {
+ public:
+  SharedBuffer() = default;
+  SharedBuffer(SharedBuffer&& other) noexcept;
+  SharedBuffer& operator=(SharedBuffer&& other) noexcept;
+  ~SharedBuffer();
+  template <Element T>
+  [[nodiscard]] std::span<T> as() const noexcept {
+    return {reinterpret_cast<T*>(begin_), bytes_ / sizeof(T)};
+  }
+
+ private:
+  friend class Communicator;
+  Arena* arena_ = nullptr;
+  std::byte* begin_ = nullptr;
+  std::size_t bytes_ = 0;
+};
+
+/// Used by one thread at a time. A failed operation poisons it on every rank: each later call
+/// throws the same error.
+class Communicator {
+ public:
+  explicit Communicator(std::unique_ptr<Transport> transport, Options options = {});
+  Communicator(Communicator&&) noexcept;
+  Communicator& operator=(Communicator&&) noexcept;
+  ~Communicator();
+
+  [[nodiscard]] int rank() const noexcept;
+  [[nodiscard]] int size() const noexcept;
+  [[nodiscard]] std::string_view transport() const noexcept;
+
+  /// Any collective, blocking and not. Runs on one communicator advance in the order they were
+  /// started; dup() gives one that overlaps.
+  void run(const Call& call);
+  Request start(const Call& call);
+  bool test(Request request);
+  void wait(Request request);
+  void wait_all(std::span<const Request> requests);
+
+  template <Element T>
+  void allreduce(std::span<T> data, ReduceOp op = ReduceOp::sum, const CallOptions& options = {}) {
+    run({.collective = Collective::allreduce, .dtype = DTypeOf<T>::value, .op = op,
+         .input = data.data(), .output = data.data(), .count = data.size(), .options = options});
+  }
+  template <Element T>
+  void allreduce(std::span<const T> in, std::span<T> out, ReduceOp op = ReduceOp::sum,
+                 const CallOptions& options = {}) {
+    check_room(out.size(), in.size());
+    run({.collective = Collective::allreduce, .dtype = DTypeOf<T>::value, .op = op,
+         .input = in.data(), .output = out.data(), .count = in.size(), .options = options});
+  }
+  /// `out` matters on the root only.
+  template <Element T>
+  void reduce(std::span<const T> in, std::span<T> out, int root, ReduceOp op = ReduceOp::sum,
+              const CallOptions& options = {}) {
+    if (rank() == root) check_room(out.size(), in.size());
+    run({.collective = Collective::reduce, .dtype = DTypeOf<T>::value, .op = op, .root = root,
+         .input = in.data(), .output = out.data(), .count = in.size(), .options = options});
+  }
+  template <Element T>
+  void broadcast(std::span<T> data, int root, const CallOptions& options = {}) {
+    run({.collective = Collective::broadcast, .dtype = DTypeOf<T>::value, .root = root,
+         .input = data.data(), .output = data.data(), .count = data.size(), .options = options});
+  }
+  template <Element T>
+  void allgather(std::span<const T> in, std::span<T> out, const CallOptions& options = {}) {
+    check_room(out.size(), in.size() * parts());
+    run({.collective = Collective::allgather, .dtype = DTypeOf<T>::value, .input = in.data(),
+         .output = out.data(), .count = in.size(), .options = options});
+  }
+  template <Element T>
+  void allgatherv(std::span<const T> in, std::span<T> out, std::span<const std::size_t> counts,
+                  const CallOptions& options = {}) {
+    check_parts(counts, out.size(), in.size());
+    run({.collective = Collective::allgather, .dtype = DTypeOf<T>::value, .input = in.data(),
+         .output = out.data(), .count = in.size(), .counts = counts, .options = options});
+  }
+  template <Element T>
+  void reduce_scatter(std::span<const T> in, std::span<T> out, ReduceOp op = ReduceOp::sum,
+                      const CallOptions& options = {}) {
+    check_room(in.size(), out.size() * parts());
+    run({.collective = Collective::reduce_scatter, .dtype = DTypeOf<T>::value, .op = op,
+         .input = in.data(), .output = out.data(), .count = out.size(), .options = options});
+  }
+  template <Element T>
+  void reduce_scatterv(std::span<const T> in, std::span<T> out, std::span<const std::size_t> counts,
+                       ReduceOp op = ReduceOp::sum, const CallOptions& options = {}) {
+    check_parts(counts, in.size(), out.size());
+    run({.collective = Collective::reduce_scatter, .dtype = DTypeOf<T>::value, .op = op,
+         .input = in.data(), .output = out.data(), .count = out.size(), .counts = counts,
+         .options = options});
+  }
+  template <Element T>
+  void alltoall(std::span<const T> in, std::span<T> out, const CallOptions& options = {}) {
+    check_room(out.size(), in.size());
+    run({.collective = Collective::alltoall, .dtype = DTypeOf<T>::value, .input = in.data(),
+         .output = out.data(), .count = in.size() / parts(), .options = options});
+  }
+  template <Element T>
+  void alltoallv(std::span<const T> in, std::span<const std::size_t> counts, std::span<T> out,
+                 std::span<const std::size_t> recv_counts, const CallOptions& options = {}) {
+    check_parts(counts, in.size(), 0);
+    check_parts(recv_counts, out.size(), 0);
+    run({.collective = Collective::alltoall, .dtype = DTypeOf<T>::value, .input = in.data(),
+         .output = out.data(), .counts = counts, .recv_counts = recv_counts, .options = options});
+  }
+  /// `in` matters on the root only.
+  template <Element T>
+  void scatter(std::span<const T> in, std::span<T> out, int root, const CallOptions& options = {}) {
+    if (rank() == root) check_room(in.size(), out.size() * parts());
+    run({.collective = Collective::scatter, .dtype = DTypeOf<T>::value, .root = root,
+         .input = in.data(), .output = out.data(), .count = out.size(), .options = options});
+  }
+  /// `counts` matters on the root only.
+  template <Element T>
+  void scatterv(std::span<const T> in, std::span<const std::size_t> counts, std::span<T> out,
+                int root, const CallOptions& options = {}) {
+    if (rank() == root) check_parts(counts, in.size(), out.size());
+    run({.collective = Collective::scatter, .dtype = DTypeOf<T>::value, .root = root,
+         .input = in.data(), .output = out.data(), .count = out.size(),
+         .counts = rank() == root ? counts : kSomeCounts, .options = options});
+  }
+  template <Element T>
+  void gather(std::span<const T> in, std::span<T> out, int root, const CallOptions& options = {}) {
+    if (rank() == root) check_room(out.size(), in.size() * parts());
+    run({.collective = Collective::gather, .dtype = DTypeOf<T>::value, .root = root,
+         .input = in.data(), .output = out.data(), .count = in.size(), .options = options});
+  }
+  template <Element T>
+  void gatherv(std::span<const T> in, std::span<T> out, std::span<const std::size_t> counts,
+               int root, const CallOptions& options = {}) {
+    if (rank() == root) check_parts(counts, out.size(), in.size());
+    run({.collective = Collective::gather, .dtype = DTypeOf<T>::value, .root = root,
+         .input = in.data(), .output = out.data(), .count = in.size(),
+         .counts = rank() == root ? counts : kSomeCounts, .options = options});
+  }
+  void barrier(const CallOptions& options = {}) {
+    run({.collective = Collective::barrier, .options = options});
+  }
+
+  /// Messages between two ranks, in order for each (source, destination, tag). A receive for more
+  /// or fewer bytes than were sent is an error on the receiver.
+  Request isend(std::span<const std::byte> data, int to, std::uint32_t tag = 0);
+  Request irecv(std::span<std::byte> data, int from, std::uint32_t tag = 0);
+  template <Element T>
+  Request isend(std::span<const T> data, int to, std::uint32_t tag = 0) {
+    return isend(std::as_bytes(data), to, tag);
+  }
+  template <Element T>
+  Request irecv(std::span<T> data, int from, std::uint32_t tag = 0) {
+    return irecv(std::as_writable_bytes(data), from, tag);
+  }
+  template <Element T>
+  void send(std::span<const T> data, int to, std::uint32_t tag = 0) {
+    wait(isend(data, to, tag));
+  }
+  template <Element T>
+  void recv(std::span<T> data, int from, std::uint32_t tag = 0) {
+    wait(irecv(data, from, tag));
+  }
+  template <Element T>
+  void sendrecv(std::span<const T> out, int to, std::span<T> in, int from, std::uint32_t tag = 0) {
+    const Request both[] = {irecv(in, from, tag), isend(out, to, tag)};
+    wait_all(both);
+  }
+
+  /// A communicator of those who gave the same colour, ranked by key (then by rank here).
+  Communicator split(int color, int key = 0);
+  Communicator dup() { return split(0, rank()); }
+
+  /// Throws Error{unsupported} where ranks share no memory.
+  SharedBuffer alloc_shared(std::size_t bytes);
+
+  /// Adds an algorithm of the user's, for this communicator: verified first (a fault throws
+  /// Error{not_verified} with the counterexample), then chosen by its name.
+  void install(const World& world);
+
+  /// Every algorithm for a call, cheapest first, those that do not fit last.
+  [[nodiscard]] std::vector<Candidate> explain(const Call& call) const;
+
+  /// One observer at a time; null: none. Called at the end of every step and operation.
+  void observe(Observer* observer) noexcept;
+
+ private:
+  // Marks a call as one with counts where only the root knows them.
+  static const std::span<const std::size_t> kSomeCounts;
+  [[nodiscard]] std::size_t parts() const noexcept { return static_cast<std::size_t>(size()); }
+  void check_room(std::size_t elements, std::size_t needed) const;
+  void check_parts(std::span<const std::size_t> counts, std::size_t elements, std::size_t own) const;
+
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+/// Joins the group that the environment describes (SINEW_RANK, SINEW_SIZE, SINEW_RENDEZVOUS, as
+/// set by `sinew launch`); alone, a group of one.
+Communicator connect(const Options& options = {});
+
+/// Runs `body` as `size` ranks in threads of this process, each with its communicator, and rethrows
+/// the first error.
+void run_local(int size, const std::function<void(Communicator&)>& body, const Options& options = {});
+
+}  // namespace sinew

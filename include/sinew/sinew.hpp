@@ -1,0 +1,12 @@
+// Everything: `#include <sinew/sinew.hpp>`.
+#pragma once
+
+#include <sinew/algorithms.hpp>
+#include <sinew/communicator.hpp>
+#include <sinew/draw.hpp>
+#include <sinew/error.hpp>
+#include <sinew/schedule.hpp>
+#include <sinew/trace.hpp>
+#include <sinew/transport.hpp>
+#include <sinew/types.hpp>
+#include <sinew/verify.hpp>

@@ -1,0 +1,111 @@
+// What a medium between ranks must do: three non-blocking verbs, and shared memory where it exists.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+
+#include <sinew/algorithms.hpp>
+#include <sinew/error.hpp>
+#include <sinew/types.hpp>
+
+namespace sinew {
+
+class Arena;
+class Board;
+struct Reducer;
+
+using Clock = std::chrono::steady_clock;
+using Deadline = Clock::time_point;
+
+enum class Progress : std::uint8_t { pending, done, failed };
+
+/// What an operation is, as its ranks must agree on it.
+struct OpDescriptor {
+  Collective collective{};
+  DType dtype{};
+  ReduceOp op{};
+  std::int32_t root = 0;
+  std::uint64_t count = 0;       // 0 where ranks may differ
+  std::uint64_t algorithm = 0;   // hash of its name
+  std::uint64_t tag = 0;         // the caller's, to tell equal calls apart
+  friend bool operator==(const OpDescriptor&, const OpDescriptor&) = default;
+};
+
+/// Which operation a transfer belongs to. The fingerprint covers the descriptors of this and all
+/// earlier operations, so that a mismatch is noticed even if the peer has moved on.
+struct OpTag {
+  std::uint32_t sequence = 0;
+  std::uint32_t fingerprint = 0;
+};
+
+/// The caller keeps the cursor: a transport has no request objects.
+struct Transfer {
+  int peer = -1;
+  std::uint16_t channel = 0;
+  OpTag tag;
+  std::uint64_t moved = 0;
+  std::uint32_t pass = 0;  // which slice of a sliced schedule
+};
+
+/// Why a transport gave up: who, what, and whether the peer is gone or only different.
+struct Failure {
+  Errc code = Errc::peer_lost;
+  int peer = -1;
+  std::string why;
+};
+
+/// Channels a transport keeps apart: two for collectives, one for point-to-point messages.
+inline constexpr std::uint16_t kChannels = 3;
+inline constexpr std::uint16_t kMessageChannel = 2;
+
+class Transport {
+ public:
+  Transport() = default;
+  Transport(const Transport&) = delete;
+  Transport& operator=(const Transport&) = delete;
+  virtual ~Transport() = default;
+
+  [[nodiscard]] virtual std::string_view name() const noexcept = 0;
+  [[nodiscard]] virtual int rank() const noexcept = 0;
+  [[nodiscard]] virtual int size() const noexcept = 0;
+  [[nodiscard]] virtual Capabilities capabilities() const noexcept = 0;
+
+  /// Transfers of one (peer, channel, direction) progress in the order they were begun.
+  virtual Progress send(Transfer& transfer, std::span<const std::byte> data) noexcept = 0;
+  virtual Progress recv(Transfer& transfer, std::span<std::byte> data) noexcept = 0;
+  virtual Progress recv_reduce(Transfer& transfer, std::span<std::byte> data,
+                               const Reducer& reducer) noexcept = 0;
+
+  /// Shared memory of this rank's node, where there is one.
+  virtual Board* board() noexcept { return nullptr; }
+  /// Where buffers can be had that all ranks of the node can address.
+  virtual Arena* arena() noexcept { return nullptr; }
+
+  /// Says which operation this rank is in, so that others can tell what it is doing.
+  virtual void enter(OpTag tag, const OpDescriptor& descriptor) noexcept = 0;
+
+  /// Something may have moved since the last call, or not: wait a little, the longer the more often
+  /// it is called in a row without `moved`. Returns failed when the communicator is poisoned or a
+  /// peer is gone; failure() then says why.
+  virtual Progress park(bool moved, Deadline deadline) noexcept = 0;
+
+  /// `peer` was found in another operation: poisons, and returns failed.
+  virtual Progress mismatched(int peer) noexcept = 0;
+  [[nodiscard]] virtual Failure failure() const = 0;
+  /// What each late rank was last seen doing, for the text of a timeout.
+  [[nodiscard]] virtual std::string who_is_late() const = 0;
+  /// Tells every rank that this communicator is of no use any more. Sticky.
+  virtual void poison(const Failure& failure) noexcept = 0;
+
+  /// A transport between some of the ranks. Called by all members, with equal arguments; `label`
+  /// is unique on this transport.
+  virtual std::unique_ptr<Transport> subset(std::span<const int> members, std::string_view label,
+                                            Deadline deadline) = 0;
+};
+
+}  // namespace sinew

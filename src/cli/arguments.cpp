@@ -1,0 +1,106 @@
+#include "cli/arguments.hpp"
+
+#include <fmt/format.h>
+
+#include <charconv>
+#include <cstring>
+#include <fstream>
+#include <iostream>
+#include <iterator>
+
+#include "base/text.hpp"
+#include "cli/verbs.hpp"
+#include <sinew/error.hpp>
+
+namespace sinew {
+namespace {
+
+constexpr int kMostRanks = 4096;  // beyond this a schedule of every rank is no longer small
+
+int parse_count(std::string_view text, std::string_view whole) {
+  int value = 0;
+  const auto [end, status] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (status != std::errc{} || end != text.data() + text.size() || value < 1 || value > kMostRanks)
+    throw Error(Errc::invalid_argument,
+                fmt::format("'{}' is not a node map; write 2x4 (two nodes of four ranks) or 3,1 "
+                            "(a node of three, a node of one)",
+                            whole));
+  return value;
+}
+
+}  // namespace
+
+std::optional<int> parse(CLI::App& app, int argc, char** argv) {
+  try {
+    app.parse(argc, argv);
+    return {};
+  } catch (const CLI::CallForHelp&) {
+    fmt::print("{}", app.help());
+    return kFine;
+  } catch (const CLI::ParseError& error) {
+    throw Error(Errc::invalid_argument,
+                fmt::format("{}; `{} --help` lists the options", error.what(), app.get_name()));
+  }
+}
+
+std::vector<int> parse_nodes(const std::string& text) {
+  std::vector<int> node_of;
+  if (text.empty()) return node_of;
+  int node = 0;
+  const auto add = [&](int ranks) {
+    node_of.insert(node_of.end(), static_cast<std::size_t>(ranks), node++);
+  };
+  if (const auto x = text.find('x'); x != std::string::npos) {
+    const int ranks = parse_count(std::string_view(text).substr(x + 1), text);
+    const int nodes = parse_count(std::string_view(text).substr(0, x), text);
+    for (int i = 0; i < nodes && node_of.size() <= kMostRanks; ++i) add(ranks);
+  } else {
+    for (const auto word : split(text, ',')) add(parse_count(word, text));
+  }
+  if (node_of.size() > kMostRanks)
+    throw Error(Errc::invalid_argument, fmt::format("'{}' are more than {} ranks", text, kMostRanks));
+  return node_of;
+}
+
+int one_size(const std::string& ranks, const std::vector<int>& node_of) {
+  const int on_nodes = static_cast<int>(node_of.size());
+  if (ranks.empty()) {
+    if (node_of.empty()) throw Error(Errc::invalid_argument, "how many ranks? Say -p 4");
+    return on_nodes;
+  }
+  const auto sizes = parse_ranks(ranks);
+  if (sizes.size() != 1 || sizes.front() > kMostRanks)
+    throw Error(Errc::invalid_argument,
+                fmt::format("-p takes one rank count up to {} here, not '{}'", kMostRanks, ranks));
+  if (!node_of.empty() && on_nodes != sizes.front())
+    throw Error(Errc::invalid_argument,
+                fmt::format("the node map holds {} ranks, but -p says {}", on_nodes, sizes.front()));
+  return sizes.front();
+}
+
+std::vector<const Algorithm*> algorithms_of(Collective collective) {
+  std::vector<const Algorithm*> rows;
+  for (const auto& algorithm : algorithms())
+    if (algorithm.collective == collective) rows.push_back(&algorithm);
+  return rows;
+}
+
+std::vector<int> default_nodes(const Algorithm& algorithm, int size) {
+  std::vector<int> halves;
+  for (int rank = 0; rank < size; ++rank) halves.push_back(2 * rank < size ? 0 : 1);
+  constexpr Capabilities kAll{.board = true, .shared_buffers = true};
+  const bool needs_nodes = !algorithm.fits({.size = size, .node_of = {}}, kAll) &&
+                           algorithm.fits({.size = size, .node_of = halves}, kAll);
+  return needs_nodes ? halves : std::vector<int>{};
+}
+
+std::string read_text(const std::string& path) {
+  if (path == "-") return {std::istreambuf_iterator<char>(std::cin), {}};
+  std::ifstream file(path, std::ios::binary);
+  std::string text(std::istreambuf_iterator<char>(file), {});
+  if (!file.is_open() || file.bad())
+    throw Error(Errc::system, fmt::format("cannot read '{}': {}", path, std::strerror(errno)));
+  return text;
+}
+
+}  // namespace sinew

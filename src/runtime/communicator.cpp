@@ -1,0 +1,335 @@
+#include <sinew/communicator.hpp>
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <atomic>
+#include <deque>
+#include <optional>
+
+#include "runtime/mailbox.hpp"
+#include "runtime/planner.hpp"
+#include "runtime/run.hpp"
+#include "transport/arena.hpp"
+#include "transport/shared_transport.hpp"
+
+namespace sinew {
+namespace {
+
+std::uint32_t next_fingerprint(std::uint32_t previous, const OpDescriptor& d) noexcept {
+  std::uint64_t hash = previous ^ d.count * 0x9E3779B97F4A7C15U;
+  hash = (hash ^ hash >> 32) * 0xD6E8FEB86659FD93U;
+  hash ^= d.algorithm ^ d.tag * 0xA0761D6478BD642FU ^ static_cast<std::uint64_t>(d.collective) << 56 ^
+          static_cast<std::uint64_t>(d.dtype) << 48 ^ static_cast<std::uint64_t>(d.op) << 40 ^
+          static_cast<std::uint64_t>(static_cast<std::uint32_t>(d.root)) << 8;
+  hash = (hash ^ hash >> 29) * 0xE7037ED1A0B428DBU;
+  return static_cast<std::uint32_t>(hash >> 32);
+}
+
+std::uint32_t next_communicator_number() {
+  static std::atomic<std::uint32_t> count{0};
+  return ++count;
+}
+
+}  // namespace
+
+const std::span<const std::size_t> Communicator::kSomeCounts = [] {
+  static const std::size_t none = 0;
+  return std::span<const std::size_t>(&none, 0);
+}();
+
+// One collective that has been started: waiting for its turn, or running.
+struct Active {
+  Planned* planned = nullptr;
+  Run run;
+  OpDescriptor descriptor;
+  OpTag tag;
+  Deadline deadline{};
+  Clock::time_point begun{};
+};
+
+struct Communicator::State {
+  std::unique_ptr<Transport> transport;
+  Options options;
+  Planner planner;
+  Mailbox mailbox;
+  Observer* observer = nullptr;
+  std::uint32_t number = next_communicator_number();
+  std::uint32_t sequence = 0;
+  std::uint32_t fingerprint = 0;
+  std::uint32_t finished = 0;   // sequence of the last operation that is done
+  std::uint32_t subsets = 0;
+  std::deque<Active> queue;     // started and not done; only the first runs
+  Active alone;                 // a blocking call with nothing queued
+  std::optional<Error> broken;
+
+  State(std::unique_ptr<Transport> t, Options o)
+      : transport(std::move(t)), options(std::move(o)), planner(*transport, options), mailbox(*transport) {}
+
+  void prepare(Active& active, const Call& call) {
+    if (broken) throw *broken;
+    Planned& planned = planner.plan(call);
+    active.planned = &planned;
+    active.descriptor = planned.descriptor;
+    active.descriptor.tag = call.options.tag;
+    active.tag = {++sequence, fingerprint = next_fingerprint(fingerprint, active.descriptor)};
+    active.run = Run(planned.plan, static_cast<const std::byte*>(call.input), static_cast<std::byte*>(call.output));
+  }
+
+  void begin(Active& active) {
+    active.planned->in_use = true;
+    transport->enter(active.tag, active.descriptor);
+    Event event;
+    if (observer != nullptr) {
+      event.operation = static_cast<std::uint8_t>(active.descriptor.collective);
+      event.dtype = static_cast<std::uint8_t>(active.descriptor.dtype);
+      event.communicator = number;
+      event.sequence = active.tag.sequence;
+      event.bytes = std::max(active.planned->plan.binding().input.total(), active.planned->plan.binding().output.total());
+      event.algorithm = active.descriptor.algorithm;
+      event.tag = active.descriptor.tag;
+    }
+    active.run.begin(*transport, active.tag, observer, event);
+  }
+
+  // The operation whose turn it is, if any.
+  Progress poll_queue(bool& moved) {
+    while (!queue.empty()) {
+      const auto progress = queue.front().run.poll();
+      moved |= queue.front().run.moved();
+      if (progress == Progress::failed) fail(queue.front());
+      if (progress == Progress::pending) return progress;
+      finished = queue.front().tag.sequence;
+      queue.front().planned->in_use = false;
+      queue.pop_front();
+      if (!queue.empty()) begin(queue.front());
+    }
+    return Progress::done;
+  }
+
+  bool poll_all() {
+    bool moved = false;
+    poll_queue(moved);
+    if (mailbox.busy() && mailbox.poll(moved) == Progress::failed) fail_message();
+    return moved;
+  }
+
+  [[nodiscard]] Deadline deadline_of(const CallOptions& call) const {
+    return Clock::now() + (call.timeout.count() > 0 ? call.timeout : options.timeout);
+  }
+
+  [[noreturn]] void fail(const Active& active) {
+    raise(active, transport->failure());
+  }
+
+  // One story: who we are, what we were doing, how far it was, what happened.
+  [[noreturn]] void raise(const Active& active, const Failure& failure) {
+    const auto at = active.run.position();
+    ErrorContext context{.rank = transport->rank(),
+                         .peer = failure.peer,
+                         .operation = std::string(name(active.descriptor.collective)),
+                         .sequence = active.tag.sequence};
+    std::string where;
+    if (at.step != nullptr) {
+      context.bytes_done = at.bytes_done;
+      context.bytes_expected = at.step->bytes;
+      where = fmt::format(", {} in round {} of {} of {}", name(at.step->op), at.round, at.rounds, at.algorithm);
+      if (at.passes > 1) where += fmt::format(" (slice {} of {})", at.pass + 1, at.passes);
+    }
+    if (active.begun != Clock::time_point{})
+      context.elapsed_ns = static_cast<std::uint64_t>((Clock::now() - active.begun).count());
+    broken = Error(failure.code,
+                   fmt::format("rank {}, {} #{}{}: {}", transport->rank(), describe(active.descriptor), active.tag.sequence, where, failure.why),
+                   context);
+    throw *broken;
+  }
+
+  [[noreturn]] void fail_message() {
+    const auto failure = transport->failure();
+    broken = Error(failure.code, fmt::format("rank {}, point-to-point: {}", transport->rank(), failure.why),
+                   {.rank = transport->rank(), .peer = failure.peer, .operation = "message"});
+    throw *broken;
+  }
+
+  [[noreturn]] void time_out(Active& active, std::chrono::nanoseconds limit) {
+    const Failure failure{Errc::timeout, -1,
+                          fmt::format("no end after {:.1f} s: {}", std::chrono::duration<double>(limit).count(), transport->who_is_late())};
+    transport->poison({Errc::timeout, transport->rank(), fmt::format("rank {} gave up on {} #{} ({})", transport->rank(), describe(active.descriptor), active.tag.sequence, transport->who_is_late())});
+    raise(active, failure);
+  }
+
+  // A blocking call on an idle communicator: no queue, and no clock until a wait gets long.
+  void run_alone(const CallOptions& call) {
+    begin(alone);
+    auto progress = alone.run.poll();
+    if (progress == Progress::pending) progress = wait_alone(call);
+    if (progress == Progress::failed) fail(alone);
+    alone.planned->in_use = false;
+    finished = alone.tag.sequence;
+  }
+
+  Progress wait_alone(const CallOptions& call) {
+    alone.begun = {};
+    alone.deadline = Deadline::max();
+    constexpr int kBeforeClock = 64;
+    Progress progress = Progress::pending;
+    for (int idle = 0; progress == Progress::pending; ++idle) {
+      bool moved = alone.run.moved();
+      if (mailbox.busy() && mailbox.poll(moved) == Progress::failed) fail_message();
+      if (idle == kBeforeClock) {
+        alone.begun = Clock::now();
+        alone.deadline = deadline_of(call);
+      }
+      if (transport->park(moved, alone.deadline) == Progress::failed) return Progress::failed;
+      progress = alone.run.poll();
+      if (idle > kBeforeClock && idle % 16 == 0 && Clock::now() > alone.deadline)
+        time_out(alone, alone.deadline - alone.begun);
+    }
+    transport->park(true, alone.deadline);
+    return progress;
+  }
+
+  template <class Finished>
+  void wait_until(Finished is_finished, const std::function<std::string()>& what, int peer) {
+    if (broken) throw *broken;
+    const auto begun = Clock::now();
+    const auto deadline = begun + options.timeout;
+    bool moved = poll_all();
+    while (!is_finished()) {
+      if (transport->park(moved, deadline) == Progress::failed) {
+        if (!queue.empty()) fail(queue.front());
+        fail_message();
+      }
+      moved = poll_all();
+      if (!moved && Clock::now() > deadline) {
+        if (!queue.empty()) time_out(queue.front(), deadline - begun);
+        const auto story = fmt::format("rank {}: {} did not finish within {:.1f} s", transport->rank(), what(), std::chrono::duration<double>(options.timeout).count());
+        transport->poison({Errc::timeout, transport->rank(), story});
+        broken = Error(Errc::timeout, story, {.rank = transport->rank(), .peer = peer, .operation = "message"});
+        throw *broken;
+      }
+    }
+    transport->park(true, deadline);
+  }
+};
+
+Communicator::Communicator(std::unique_ptr<Transport> transport, Options options)
+    : state_(std::make_unique<State>(std::move(transport), std::move(options))) {}
+Communicator::Communicator(Communicator&&) noexcept = default;
+Communicator& Communicator::operator=(Communicator&&) noexcept = default;
+Communicator::~Communicator() = default;
+
+int Communicator::rank() const noexcept { return state_->transport->rank(); }
+int Communicator::size() const noexcept { return state_->transport->size(); }
+std::string_view Communicator::transport() const noexcept { return state_->transport->name(); }
+
+void Communicator::run(const Call& call) {
+  if (!state_->queue.empty()) return wait(start(call));
+  state_->prepare(state_->alone, call);
+  state_->run_alone(call.options);
+}
+
+Request Communicator::start(const Call& call) {
+  Active active;
+  state_->prepare(active, call);
+  state_->queue.push_back(std::move(active));
+  if (state_->queue.size() == 1) state_->begin(state_->queue.front());
+  bool moved = false;
+  const auto id = state_->queue.back().tag.sequence;
+  state_->poll_queue(moved);
+  return {Request::Kind::collective, id};
+}
+
+bool Communicator::test(Request request) {
+  state_->poll_all();
+  switch (request.kind) {
+    case Request::Kind::collective: return state_->finished >= request.id;
+    case Request::Kind::message: return state_->mailbox.is_done(request.id);
+    default: return true;
+  }
+}
+
+void Communicator::wait(Request request) {
+  if (request.kind == Request::Kind::collective)
+    state_->wait_until([&] { return state_->finished >= request.id; },
+                       [&] { return fmt::format("operation #{}", request.id); }, -1);
+  if (request.kind == Request::Kind::message)
+    state_->wait_until([&] { return state_->mailbox.is_done(request.id); },
+                       [&] { return state_->mailbox.describe(request.id); }, state_->mailbox.peer_of(request.id));
+}
+
+void Communicator::wait_all(std::span<const Request> requests) {
+  for (const auto& request : requests) wait(request);
+}
+
+Request Communicator::isend(std::span<const std::byte> data, int to, std::uint32_t tag) {
+  if (state_->broken) throw *state_->broken;
+  const Request request{Request::Kind::message, state_->mailbox.send(data, to, tag)};
+  state_->poll_all();
+  return request;
+}
+
+Request Communicator::irecv(std::span<std::byte> data, int from, std::uint32_t tag) {
+  if (state_->broken) throw *state_->broken;
+  return {Request::Kind::message, state_->mailbox.recv(data, from, tag)};
+}
+
+Communicator Communicator::split(int color, int key) {
+  struct Choice {
+    std::int64_t color, key;
+  };
+  const std::int64_t mine[2] = {color, key};
+  std::vector<std::int64_t> all(2 * parts());
+  allgather(std::span<const std::int64_t>(mine), std::span(all));
+  std::vector<int> members;
+  for (int rank = 0; rank < size(); ++rank)
+    if (all[2 * static_cast<std::size_t>(rank)] == color) members.push_back(rank);
+  std::stable_sort(members.begin(), members.end(), [&](int a, int b) {
+    return all[2 * static_cast<std::size_t>(a) + 1] < all[2 * static_cast<std::size_t>(b) + 1];
+  });
+  const auto label = fmt::format("{}.{}", ++state_->subsets, color);
+  return Communicator(state_->transport->subset(members, label, Clock::now() + state_->options.timeout), state_->options);
+}
+
+SharedBuffer Communicator::alloc_shared(std::size_t bytes) {
+  Arena* arena = state_->transport->arena();
+  if (arena == nullptr)
+    throw Error(Errc::unsupported, fmt::format("ranks over {} share no memory", transport()));
+  SharedBuffer buffer;
+  buffer.begin_ = arena->allocate(bytes);
+  buffer.arena_ = arena;
+  buffer.bytes_ = bytes;
+  return buffer;
+}
+
+SharedBuffer::SharedBuffer(SharedBuffer&& other) noexcept { *this = std::move(other); }
+SharedBuffer& SharedBuffer::operator=(SharedBuffer&& other) noexcept {
+  std::swap(arena_, other.arena_);
+  std::swap(begin_, other.begin_);
+  std::swap(bytes_, other.bytes_);
+  return *this;
+}
+SharedBuffer::~SharedBuffer() {
+  if (arena_ != nullptr) arena_->free(begin_);
+}
+
+void Communicator::install(const World& world) { state_->planner.install(world); }
+std::vector<Candidate> Communicator::explain(const Call& call) const { return state_->planner.explain(call); }
+void Communicator::observe(Observer* observer) noexcept { state_->observer = observer; }
+
+void Communicator::check_room(std::size_t elements, std::size_t needed) const {
+  if (elements < needed)
+    throw Error(Errc::invalid_argument, fmt::format("rank {}: a buffer of {} elements, but {} are needed", rank(), elements, needed));
+}
+
+void Communicator::check_parts(std::span<const std::size_t> counts, std::size_t elements, std::size_t own) const {
+  std::size_t total = 0;
+  for (const auto count : counts) total += count;
+  if (counts.size() != parts())
+    throw Error(Errc::invalid_argument, fmt::format("rank {}: {} counts for {} ranks", rank(), counts.size(), size()));
+  check_room(elements, total);
+  if (own > 0 && own < counts[static_cast<std::size_t>(rank())])
+    throw Error(Errc::invalid_argument, fmt::format("rank {}: a part of {} elements, but counts say {}", rank(), own, counts[static_cast<std::size_t>(rank())]));
+}
+
+}  // namespace sinew

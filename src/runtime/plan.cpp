@@ -1,0 +1,157 @@
+#include "runtime/plan.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+
+#include "schedule/form.hpp"
+#include <sinew/error.hpp>
+
+namespace sinew {
+namespace {
+
+constexpr std::uint64_t kLineBytes = 64;
+// Past this the result of a call does not stay in cache, and ordinary stores would first read it.
+constexpr std::uint64_t kStreamingBytes = std::uint64_t{16} << 20;
+
+std::uint64_t round_up(std::uint64_t bytes) { return (bytes + kLineBytes - 1) / kLineBytes * kLineBytes; }
+
+}  // namespace
+
+Plan::Plan(Schedule schedule, Binding binding)
+    : schedule_(std::move(schedule)), binding_(std::move(binding)) {
+  lower();
+}
+
+void Plan::rebind(Binding binding) {
+  binding_ = std::move(binding);
+  lower();
+}
+
+const ChunkMap& Plan::map(Buf buf) const {
+  return buf == Buf::input ? binding_.input : buf == Buf::output ? binding_.output : scratch_map_;
+}
+
+void Plan::lower() {
+  const auto& full =
+      schedule_.chunks[0] >= schedule_.chunks[1] ? binding_.input : binding_.output;
+  // Scratch chunks begin on cache lines; what lies between them is never read.
+  scratch_map_.offsets.assign(1, 0);
+  for (const auto like : schedule_.scratch_like)
+    scratch_map_.offsets.push_back(scratch_map_.offsets.back() + full.bytes(like));
+  staged_bytes = binding_.staged ? round_up(binding_.input.total()) : 0;
+  const auto needed = staged_bytes + scratch_map_.total() + kLineBytes;
+  if (needed > scratch_capacity_) {
+    scratch = std::make_unique_for_overwrite<std::byte[]>(needed);
+    scratch_capacity_ = needed;
+  }
+
+  reducer = reduces_anything() ? find_reducer(binding_.dtype, binding_.op) : Reducer{};
+  cut_passes();
+  groups = schedule_.groups;
+  groups.emplace_back(static_cast<std::size_t>(schedule_.size));
+  std::iota(groups.back().begin(), groups.back().end(), 0);
+
+  steps.clear();
+  streams.clear();
+  std::map<int, std::vector<BoundRound>> by_channel;
+  bool published = false;
+  for (const auto& step : schedule_.steps) {
+    auto& rounds = by_channel[step.channel];
+    const auto begin = static_cast<std::uint32_t>(steps.size());
+    if (rounds.empty() || rounds.back().number != step.round || rounds.back().end != begin)
+      rounds.push_back({begin, begin, step.round, false});
+    add_step(step);
+    rounds.back().end = static_cast<std::uint32_t>(steps.size());
+    const bool announces = step.op == Op::publish || step.op == Op::gather_reduce_all;
+    rounds.back().post |= announces;
+    published |= announces;
+  }
+  // Whoever only reads in a pass must say so at its end, or writers would wait for ever.
+  if (uses_board && !published && !by_channel[0].empty()) by_channel[0].back().post = true;
+  for (auto& [channel, rounds] : by_channel) streams.push_back(std::move(rounds));
+
+  // An average is a sum divided where it becomes complete: right after a fold over everybody, while
+  // it is still in cache; otherwise in the output, at the end.
+  const bool average = binding_.op == ReduceOp::avg;
+  const auto folds_everybody = [&](const BoundStep& step) {
+    return (step.op == Op::gather_reduce || step.op == Op::gather_reduce_all) &&
+           groups[static_cast<std::size_t>(step.group)].size() == static_cast<std::size_t>(schedule_.size);
+  };
+  divide_folds = average && std::any_of(steps.begin(), steps.end(), folds_everybody);
+  divide_output = average && !divide_folds && binding_.has_output;
+  transfers.assign(steps.size(), {});
+  done.assign(steps.size(), 0);
+  inputs.assign(static_cast<std::size_t>(schedule_.size), nullptr);
+  outputs.assign(static_cast<std::size_t>(schedule_.size), nullptr);
+}
+
+bool Plan::reduces_anything() const {
+  return std::any_of(schedule_.steps.begin(), schedule_.steps.end(), [](const Step& step) {
+    return step.op == Op::recv_reduce || step.op == Op::reduce || step.op == Op::gather_reduce ||
+           step.op == Op::gather_reduce_all;
+  });
+}
+
+// A board schedule runs over slices that fit the slots: all its chunks, `width` bytes at a time.
+void Plan::cut_passes() {
+  uses_board = std::any_of(schedule_.steps.begin(), schedule_.steps.end(),
+                           [](const Step& step) { return is_board_op(step.op); });
+  passes = 1;
+  width = ~std::uint64_t{0};
+  const auto board_chunks = schedule_.chunks[3];
+  if (board_chunks == 0) return;
+  width = binding_.slot_bytes / board_chunks / kLineBytes * kLineBytes;
+  if (width == 0)
+    throw Error(Errc::unsupported,
+                fmt::format("{}: {} board chunks do not fit a slot of {} bytes", schedule_.name,
+                            board_chunks, binding_.slot_bytes));
+  std::uint64_t longest = 0;
+  for (const auto* map : {&binding_.input, &binding_.output})
+    for (std::size_t i = 0; i + 1 < map->offsets.size(); ++i)
+      longest = std::max(longest, map->bytes(static_cast<std::uint32_t>(i)));
+  // Slices of equal width, so that the last is not a sliver.
+  passes = static_cast<std::uint32_t>(std::max<std::uint64_t>(1, (longest + width - 1) / width));
+  width = std::min(width, round_up((longest + passes - 1) / passes));
+}
+
+void Plan::add_step(const Step& step) {
+  // Slices and slots want every chunk on its own; otherwise a range is one piece.
+  const auto count = std::max({step.src.count, step.dst.count, step.board.count});
+  const bool whole = schedule_.chunks[3] == 0 || count <= 1;
+  if (whole) return add_piece(step, 0, count);
+  for (std::uint32_t chunk = 0; chunk < count; ++chunk) add_piece(step, chunk, 1);
+}
+
+void Plan::add_piece(const Step& step, std::uint32_t chunk, std::uint32_t count) {
+  BoundStep bound;
+  bound.op = step.op;
+  bound.channel = step.channel;
+  bound.peer = step.peer;
+  bound.group = step.group >= 0 ? step.group : static_cast<std::int32_t>(schedule_.groups.size());
+  bound.src_buf = step.src.buf;
+  bound.dst_buf = step.dst.buf;
+  const bool has_src = step.src.count > 0, has_dst = step.dst.count > 0;
+  std::uint64_t from = 0, to = 0;
+  if (has_src) {
+    bound.src = map(step.src.buf).offsets[step.src.first + chunk];
+    from = map(step.src.buf).bytes(step.src.first + chunk, count);
+  }
+  if (has_dst) {
+    bound.dst = map(step.dst.buf).offsets[step.dst.first + chunk];
+    to = map(step.dst.buf).bytes(step.dst.first + chunk, count);
+  }
+  if (has_src && has_dst && from != to)
+    throw Error(Errc::unsupported,
+                fmt::format("{}: a {} moves chunks of {} bytes into chunks of {}", schedule_.name,
+                            name(step.op), from, to));
+  bound.bytes = has_dst ? to : from;
+  bound.board = (step.board.first + chunk) * width;
+  const bool is_last_use = step.dst.buf == Buf::output && step.op != Op::recv_reduce;
+  bound.streaming = is_last_use && binding_.output.total() >= kStreamingBytes;
+  steps.push_back(bound);
+}
+
+}  // namespace sinew

@@ -1,0 +1,89 @@
+// A plan: one rank's schedule lowered to bytes, with everything it needs to run again and again
+// without allocating.
+#pragma once
+
+#include <array>
+#include <memory>
+#include <vector>
+
+#include "kernel/reduce.hpp"
+#include "runtime/chunk_map.hpp"
+#include <sinew/schedule.hpp>
+#include <sinew/transport.hpp>
+
+namespace sinew {
+
+/// What a plan's steps are made from.
+struct Binding {
+  ChunkMap input, output;
+  DType dtype{};
+  ReduceOp op{};
+  int divisor = 1;              // for avg: how many ranks
+  std::size_t slot_bytes = 0;   // of the board; 0: the schedule uses none
+  bool staged = false;          // read a private copy of the input
+  bool has_output = true;       // false on ranks that only contribute
+};
+
+struct BoundStep {
+  Op op{};
+  Buf src_buf{}, dst_buf{};
+  bool streaming = false;  // the destination is too large to stay in cache
+  std::uint16_t channel = 0;
+  std::int32_t peer = -1;
+  std::int32_t group = -1;      // index into Plan::groups
+  std::uint64_t src = 0, dst = 0;  // byte offsets
+  std::uint64_t board = 0;         // byte offset in a slot
+  std::uint64_t bytes = 0;         // over all passes
+};
+
+/// Steps [begin, end) of one round of one channel.
+struct BoundRound {
+  std::uint32_t begin = 0, end = 0;
+  std::uint32_t number = 0;
+  bool post = false;  // others wait for what this round did
+};
+
+class Plan {
+ public:
+  /// Throws Error{unsupported} when a chunk range cannot be lowered.
+  Plan(Schedule schedule, Binding binding);
+  /// The same schedule over other sizes.
+  void rebind(Binding binding);
+
+  [[nodiscard]] const Schedule& schedule() const noexcept { return schedule_; }
+  [[nodiscard]] const Binding& binding() const noexcept { return binding_; }
+
+  // Read by the executor.
+  std::vector<BoundStep> steps;
+  std::vector<std::vector<BoundRound>> streams;  // a channel each
+  std::vector<std::vector<int>> groups;          // the last is everybody
+  Reducer reducer;
+  std::uint32_t passes = 1;
+  std::uint64_t width = ~std::uint64_t{0};  // bytes of each chunk in one pass
+  bool uses_board = false;
+  bool divide_folds = false;                // avg: divide where a fold completes the sum,
+  bool divide_output = false;               // or else all of the output at the end
+  std::unique_ptr<std::byte[]> scratch;     // staged input, then the schedule's scratch
+  std::uint64_t staged_bytes = 0;
+
+  // Written by the executor; one run at a time.
+  std::vector<Transfer> transfers;
+  std::vector<std::uint8_t> done;
+  std::vector<const std::byte*> inputs;
+  std::vector<std::byte*> outputs;
+
+ private:
+  void lower();
+  void cut_passes();
+  void add_step(const Step& step);
+  void add_piece(const Step& step, std::uint32_t chunk, std::uint32_t count);
+  [[nodiscard]] bool reduces_anything() const;
+  [[nodiscard]] const ChunkMap& map(Buf buf) const;
+
+  Schedule schedule_;
+  Binding binding_;
+  ChunkMap scratch_map_;
+  std::uint64_t scratch_capacity_ = 0;
+};
+
+}  // namespace sinew

@@ -1,0 +1,258 @@
+#include "runtime/planner.hpp"
+
+#include <fmt/format.h>
+#include <xxhash.h>
+
+#include <algorithm>
+
+#include "base/text.hpp"
+#include "model/select.hpp"
+#include "transport/board.hpp"
+#include "transport/shared_transport.hpp"
+#include <sinew/verify.hpp>
+
+namespace sinew {
+namespace {
+
+constexpr std::size_t kMostPlans = 256;
+
+bool is_ragged(const Call& call) { return call.counts.data() != nullptr; }
+// Where a rank knows no parts but its own, sizes cannot be part of what all ranks agree on.
+bool counts_are_private(const Call& call) {
+  return is_ragged(call) && (call.collective == Collective::scatter ||
+                             call.collective == Collective::gather ||
+                             call.collective == Collective::alltoall);
+}
+
+std::uint64_t hash_counts(std::span<const std::size_t> counts) {
+  return counts.empty() ? 1 : XXH3_64bits(counts.data(), counts.size_bytes()) | 1;
+}
+
+// Elements in the large buffer, which is what costs are estimated from.
+std::size_t large_elements(const Call& call, int size) {
+  switch (call.collective) {
+    case Collective::allreduce:
+    case Collective::reduce:
+    case Collective::broadcast: return call.count;
+    case Collective::barrier: return 0;
+    default: break;
+  }
+  // Private counts must not steer the choice: ranks would choose apart.
+  if (counts_are_private(call)) return 0;
+  if (!is_ragged(call)) return call.count * static_cast<std::size_t>(size);
+  std::size_t total = 0;
+  for (const auto count : call.counts) total += count;
+  return total;
+}
+
+bool overlap(const void* a, std::size_t a_bytes, const void* b, std::size_t b_bytes) {
+  const auto x = reinterpret_cast<std::uintptr_t>(a), y = reinterpret_cast<std::uintptr_t>(b);
+  return x < y + b_bytes && y < x + a_bytes;
+}
+
+}  // namespace
+
+Planner::Planner(Transport& transport, const Options& options)
+    : transport_(transport), options_(options) {}
+
+std::size_t Planner::KeyHash::operator()(const Key& key) const noexcept {
+  std::uint64_t hash = key.count * 0x9E3779B97F4A7C15U;
+  hash ^= key.counts + key.algorithm * 31 + static_cast<std::uint64_t>(key.root) * 7;
+  hash ^= static_cast<std::uint64_t>(key.collective) << 8 ^ static_cast<std::uint64_t>(key.dtype) << 16 ^
+          static_cast<std::uint64_t>(key.op) << 24 ^ (key.in_place ? 1U << 30 : 0) ^ (key.shared ? 1U << 31 : 0);
+  return hash ^ hash >> 29;
+}
+
+std::string_view Planner::wanted_algorithm(const Call& call) const noexcept {
+  if (!call.options.algorithm.empty()) return call.options.algorithm;
+  if (options_.algorithm.empty()) return {};
+  // A default for all collectives counts only where the collective has it.
+  for (const auto& algorithm : algorithms())
+    if (algorithm.collective == call.collective && algorithm.name == options_.algorithm)
+      return options_.algorithm;
+  return installed_.contains({call.collective, options_.algorithm}) ? options_.algorithm : std::string_view{};
+}
+
+Planner::Key Planner::key_of(const Call& call) const noexcept {
+  Key key{call.collective, call.dtype, call.op, false, false, call.root, call.count, 0, 0};
+  key.in_place = call.input == call.output;
+  if (is_ragged(call))
+    key.counts = hash_counts(call.counts) ^ (hash_counts(call.recv_counts) << 1);
+  if (!call.options.algorithm.empty()) key.algorithm = algorithm_key(call.options.algorithm);
+  if (!key.in_place && call.input != nullptr && call.output != nullptr) {
+    const auto bytes = std::max<std::size_t>(1, call.count * static_cast<std::size_t>(transport_.size()) * size_of(call.dtype));
+    key.in_place = overlap(call.input, bytes, call.output, bytes);  // refined when the plan is made
+  }
+  if (call.collective == Collective::allreduce)
+    if (const Board* board = transport_.board()) {
+      const auto bytes = call.count * size_of(call.dtype);
+      key.shared = board->in_arena(call.input, bytes) && board->in_arena(call.output, bytes);
+    }
+  return key;
+}
+
+Planned& Planner::plan(const Call& call) {
+  const auto key = key_of(call);
+  if (last_ != nullptr && key == last_key_) return *last_;
+  const auto at = plans_.find(key);
+  last_ = at != plans_.end() ? at->second.get() : &make(key, call);
+  last_key_ = key;
+  return *last_;
+}
+
+void Planner::check(const Call& call) const {
+  const int size = transport_.size();
+  const auto refuse = [&](const std::string& why) {
+    throw Error(Errc::invalid_argument, fmt::format("rank {}, {}: {}", transport_.rank(), name(call.collective), why),
+                {.rank = transport_.rank(), .operation = std::string(name(call.collective))});
+  };
+  if (has_root(call.collective) && (call.root < 0 || call.root >= size))
+    refuse(fmt::format("root {} is not a rank of {}", call.root, size));
+  if (reduces(call.collective) && !supports(call.dtype, call.op))
+    throw Error(Errc::unsupported, fmt::format("{} has no {}: bitwise operations need integers", name(call.dtype), name(call.op)));
+  const bool knows_all = !counts_are_private(call) || call.collective == Collective::alltoall || transport_.rank() == call.root;
+  if (is_ragged(call) && knows_all && call.counts.size() != static_cast<std::size_t>(size))
+    refuse(fmt::format("{} counts for {} ranks", call.counts.size(), size));
+  if (is_ragged(call) && call.collective == Collective::alltoall && call.recv_counts.size() != call.counts.size())
+    refuse(fmt::format("{} counts to send but {} to receive", call.counts.size(), call.recv_counts.size()));
+}
+
+Place Planner::place_for(const Algorithm& algorithm, const Call& call) const {
+  const auto bytes = large_elements(call, transport_.size()) * size_of(call.dtype);
+  return {transport_.rank(), transport_.size(), call.root, segments_for(algorithm, bytes, options_.chunk_bytes), {}};
+}
+
+std::string_view Planner::refusal(const Algorithm& algorithm, const Call& call) const {
+  auto can = transport_.capabilities();
+  can.shared_buffers = key_of(call).shared;
+  if (!algorithm.fits(place_for(algorithm, call), can)) return "does not fit these ranks";
+  if (options_.deterministic && !algorithm.traits.rank_order) return "does not combine in rank order";
+  if (counts_are_private(call) && !algorithm.traits.ragged) return "needs parts of equal size";
+  return {};
+}
+
+double Planner::estimate_us(const Algorithm& algorithm, const Call& call) const {
+  const Board* board = transport_.board();
+  const auto bytes = large_elements(call, transport_.size()) * size_of(call.dtype);
+  const auto cost = cost_table(transport_.name(), board != nullptr ? board->slot_bytes() : 0);
+  return estimate_ns(algorithm, place_for(algorithm, call), bytes, cost) / 1e3;
+}
+
+std::vector<Candidate> Planner::explain(const Call& call) const {
+  check(call);
+  std::vector<Candidate> candidates;
+  for (const auto& algorithm : algorithms()) {
+    if (algorithm.collective != call.collective) continue;
+    const auto why = refusal(algorithm, call);
+    candidates.push_back({algorithm.name, why.empty() ? estimate_us(algorithm, call) : 0, why});
+  }
+  std::stable_sort(candidates.begin(), candidates.end(), [](const Candidate& a, const Candidate& b) {
+    if (a.refused.empty() != b.refused.empty()) return a.refused.empty();
+    return a.estimated_us < b.estimated_us;
+  });
+  return candidates;
+}
+
+const Algorithm& Planner::choose(const Call& call) const {
+  if (const auto wanted = wanted_algorithm(call); !wanted.empty()) {
+    const auto& algorithm = find_algorithm(call.collective, wanted);
+    if (const auto why = refusal(algorithm, call); !why.empty())
+      throw Error(Errc::unsupported, fmt::format("{} {} {} ({} ranks over {})", name(call.collective), wanted, why,
+                                                 transport_.size(), transport_.name()));
+    return algorithm;
+  }
+  const auto candidates = explain(call);
+  if (candidates.empty() || !candidates.front().refused.empty())
+    throw Error(Errc::unsupported, fmt::format("no algorithm for this {} fits", name(call.collective)));
+  return find_algorithm(call.collective, candidates.front().algorithm);
+}
+
+Binding Planner::bind(const Schedule& schedule, const Call& call) const {
+  const auto element = size_of(call.dtype);
+  const auto size = static_cast<std::size_t>(transport_.size());
+  const auto in_chunks = schedule.chunks[0], out_chunks = schedule.chunks[1];
+  Binding binding;
+  binding.dtype = call.dtype;
+  binding.op = call.op;
+  binding.divisor = transport_.size();
+  binding.has_output = call.collective != Collective::reduce || transport_.rank() == call.root;
+  if (const Board* board = transport_.board()) binding.slot_bytes = board->slot_bytes();
+  // Parts nobody told us about are empty; schedules for such calls do not touch them.
+  std::vector<std::size_t> parts(size, is_ragged(call) ? 0 : call.count), one{call.count};
+  if (is_ragged(call) && call.counts.size() == size) parts.assign(call.counts.begin(), call.counts.end());
+  switch (call.collective) {
+    case Collective::allreduce:
+    case Collective::reduce:
+    case Collective::broadcast:
+      binding.input = binding.output = map_parts(one, in_chunks, element);
+      break;
+    case Collective::allgather:
+    case Collective::gather:
+      binding.input = map_parts(one, in_chunks, element);
+      binding.output = map_parts(parts, in_chunks, element);
+      break;
+    case Collective::reduce_scatter:
+    case Collective::scatter:
+      binding.input = map_parts(parts, out_chunks, element);
+      binding.output = map_parts(one, out_chunks, element);
+      break;
+    case Collective::alltoall: {
+      const auto each = in_chunks / static_cast<std::uint32_t>(size);
+      binding.input = map_parts(parts, each, element);
+      if (is_ragged(call)) parts.assign(call.recv_counts.begin(), call.recv_counts.end());
+      binding.output = map_parts(parts, each, element);
+      break;
+    }
+    case Collective::barrier: break;
+  }
+  return binding;
+}
+
+Planned& Planner::make(const Key& key, const Call& call) {
+  check(call);
+  if (plans_.size() >= kMostPlans)
+    std::erase_if(plans_, [](const auto& entry) { return !entry.second->in_use; });
+  const auto wanted = wanted_algorithm(call);
+  const auto own = installed_.find({call.collective, std::string(wanted)});
+  Schedule schedule;
+  bool works_in_place = true;
+  if (own != installed_.end()) {
+    if (has_root(call.collective) && own->second.root != call.root)
+      throw Error(Errc::unsupported, fmt::format("{} {} was installed for root {}", name(call.collective), wanted, own->second.root));
+    schedule = own->second.ranks[static_cast<std::size_t>(transport_.rank())];
+    works_in_place = verify(own->second, {.placement = Placement::in_place}).ok();
+  } else {
+    const auto& algorithm = choose(call);
+    schedule = algorithm.make(place_for(algorithm, call));
+    works_in_place = algorithm.traits.in_place;
+  }
+  OpDescriptor descriptor{call.collective, call.dtype, reduces(call.collective) ? call.op : ReduceOp::sum,
+                          has_root(call.collective) ? call.root : 0,
+                          counts_are_private(call) ? 0 : call.count, algorithm_key(schedule.name), 0};
+  if (is_ragged(call) && !counts_are_private(call)) descriptor.count = hash_counts(call.counts);
+  if (call.collective == Collective::barrier) descriptor.dtype = DType::f32;
+  auto binding = bind(schedule, call);
+  const bool in_place = key.in_place && overlap(call.input, binding.input.total(), call.output, binding.output.total());
+  binding.staged = in_place && !works_in_place;
+  auto planned = std::make_unique<Planned>(Planned{Plan(std::move(schedule), std::move(binding)), descriptor, false});
+  return *plans_.insert_or_assign(key, std::move(planned)).first->second;
+}
+
+void Planner::install(const World& world) {
+  if (static_cast<int>(world.ranks.size()) != transport_.size())
+    throw Error(Errc::invalid_argument, fmt::format("a schedule for {} ranks, but there are {}", world.ranks.size(), transport_.size()));
+  for (const auto sends : {Sends::buffered, Sends::synchronous}) {
+    const auto verdict = verify(world, {.sends = sends});
+    if (!verdict.ok())
+      throw Error(Errc::not_verified, fmt::format("{} {} is refused: {}", name(world.collective), world.ranks.front().name, verdict.fault->why));
+  }
+  const auto& schedule = world.ranks[static_cast<std::size_t>(transport_.rank())];
+  if (schedule.chunks[3] > 0 && !transport_.capabilities().board)
+    throw Error(Errc::unsupported, fmt::format("{} needs shared memory", schedule.name));
+  for (const auto& step : schedule.steps)
+    if (step.channel >= kMessageChannel)
+      throw Error(Errc::unsupported, fmt::format("{} uses channel {}; there are {}", schedule.name, step.channel, kMessageChannel));
+  installed_.insert_or_assign({world.collective, schedule.name}, world);
+}
+
+}  // namespace sinew

@@ -1,0 +1,62 @@
+// From a call to a plan: checks, choice of algorithm, binding, and the cache of all that.
+#pragma once
+
+#include <map>
+#include <unordered_map>
+
+#include "runtime/plan.hpp"
+#include <sinew/communicator.hpp>
+
+namespace sinew {
+
+/// A plan and what ranks compare about it.
+struct Planned {
+  Plan plan;
+  OpDescriptor descriptor;  // without the caller's tag
+  bool in_use = false;      // started and not finished
+};
+
+class Planner {
+ public:
+  Planner(Transport& transport, const Options& options);
+
+  /// The plan for a call, from the cache where it was made before. Throws Error on bad calls.
+  Planned& plan(const Call& call);
+  void install(const World& world);
+  [[nodiscard]] std::vector<Candidate> explain(const Call& call) const;
+
+ private:
+  struct Key {
+    Collective collective;
+    DType dtype;
+    ReduceOp op;
+    bool in_place, shared;
+    int root;
+    std::size_t count;
+    std::uint64_t counts;     // hash of the parts, 0 without
+    std::uint64_t algorithm;  // hash of the name asked for, 0 for none
+    friend bool operator==(const Key&, const Key&) = default;
+  };
+  struct KeyHash {
+    std::size_t operator()(const Key& key) const noexcept;
+  };
+
+  [[nodiscard]] Key key_of(const Call& call) const noexcept;
+  void check(const Call& call) const;
+  [[nodiscard]] std::string_view wanted_algorithm(const Call& call) const noexcept;
+  [[nodiscard]] Place place_for(const Algorithm& algorithm, const Call& call) const;
+  [[nodiscard]] std::string_view refusal(const Algorithm& algorithm, const Call& call) const;
+  [[nodiscard]] double estimate_us(const Algorithm& algorithm, const Call& call) const;
+  [[nodiscard]] const Algorithm& choose(const Call& call) const;
+  [[nodiscard]] Binding bind(const Schedule& schedule, const Call& call) const;
+  Planned& make(const Key& key, const Call& call);
+
+  Transport& transport_;
+  const Options& options_;
+  std::unordered_map<Key, std::unique_ptr<Planned>, KeyHash> plans_;
+  std::map<std::pair<Collective, std::string>, World> installed_;
+  Key last_key_{};
+  Planned* last_ = nullptr;
+};
+
+}  // namespace sinew

@@ -1,0 +1,120 @@
+// Shared memory as an executor sees it: each rank has two slots that all can read, and a position
+// in the common sequence of rounds that all can watch.
+#pragma once
+
+#include <utility>
+#include <vector>
+
+#include "transport/doorbell.hpp"
+#include "transport/segment.hpp"
+
+namespace sinew {
+
+/// Positions count rounds over the whole life of a communicator. Every operation takes the same
+/// number of them on every rank, so "rank 3 is past position n" needs no further explanation.
+class Board {
+ public:
+  Board(Segment& segment, Doorbell& doorbell, int rank)
+      : segment_(segment),
+        doorbell_(doorbell),
+        rank_(rank),
+        seen_(static_cast<std::size_t>(segment.ranks()), 0) {}
+
+  /// Begins an operation that takes `positions` rounds over all its passes.
+  void begin(OpTag tag, std::uint32_t positions) noexcept {
+    fingerprint_ = tag.fingerprint;
+    first_ = next_;
+    next_ = first_ + 1 + positions + 1;  // one for having entered, one for having left
+  }
+  [[nodiscard]] std::uint32_t first() const noexcept { return first_; }
+
+  /// Others may see everything written so far, and that this rank has come to `position`.
+  void post(std::uint32_t position) noexcept {
+    // release pairs with the acquire in reached(): payload before position
+    segment_.flag(rank_).word.store(std::uint64_t{position} << 32 | fingerprint_,
+                                    std::memory_order_release);
+    posted_ = position;
+    doorbell_.ring_all();
+  }
+  /// Says that this rank has entered the operation, if nothing said so yet.
+  void announce() noexcept {
+    if (before(posted_, first_)) post(first_);
+  }
+
+  /// Whether `member` has come to `position`. A member that is there in another operation than
+  /// ours makes mismatch() name it.
+  bool reached(int member, std::uint32_t position) noexcept {
+    auto& seen = seen_[static_cast<std::size_t>(member)];
+    if (!before(seen, position)) return true;
+    // acquire pairs with the release in post()
+    const auto word = segment_.flag(member).word.load(std::memory_order_acquire);
+    seen = static_cast<std::uint32_t>(word >> 32);
+    if (!before(seen, first_) && before(seen, next_) &&
+        static_cast<std::uint32_t>(word) != fingerprint_) [[unlikely]] {
+      mismatch_ = member;
+      return false;
+    }
+    return !before(seen, position);
+  }
+  [[nodiscard]] int mismatch() const noexcept { return mismatch_; }
+  /// Looks at everyone, for ranks that wait for each other on different paths.
+  bool find_mismatch() noexcept {
+    for (int member = 0; member < segment_.ranks(); ++member)
+      if (member != rank_) reached(member, next_);
+    return mismatch_ >= 0;
+  }
+  /// Whether anyone but us has moved since the last call.
+  bool anyone_moved() noexcept {
+    std::uint64_t sum = 0;
+    for (int member = 0; member < segment_.ranks(); ++member)
+      if (member != rank_) sum += segment_.flag(member).word.load(std::memory_order_relaxed);
+    return std::exchange(last_sum_, sum) != sum;
+  }
+
+  /// A pass uses one of the two slots; it may write once all are done with the pass before last.
+  void begin_pass() noexcept { ++pass_; }
+  void end_pass(std::uint32_t position) noexcept { pass_end_[pass_ & 1] = position; }
+  [[nodiscard]] unsigned parity() const noexcept { return pass_ & 1; }
+  [[nodiscard]] std::uint32_t writable_after() const noexcept { return pass_end_[pass_ & 1]; }
+
+  [[nodiscard]] std::byte* slot(int member) const noexcept { return segment_.slot(member, parity()); }
+  [[nodiscard]] std::size_t slot_bytes() const noexcept { return segment_.options().slot_bytes; }
+
+  /// Buffers that lie in an arena, told to and found by others.
+  void expose(const void* input, const void* output) noexcept {
+    auto& address = segment_.status(rank_).address[parity()];
+    address[0].store(offset_in_arena(input), std::memory_order_relaxed);
+    address[1].store(offset_in_arena(output), std::memory_order_relaxed);
+  }
+  [[nodiscard]] std::byte* exposed(int member, bool output) const noexcept {
+    const auto offset =
+        segment_.status(member).address[parity()][output ? 1 : 0].load(std::memory_order_relaxed);
+    return segment_.arena(member) + offset;
+  }
+  [[nodiscard]] bool in_arena(const void* pointer, std::size_t bytes) const noexcept {
+    const auto offset = offset_in_arena(pointer);
+    return offset < segment_.options().arena_bytes && bytes <= segment_.options().arena_bytes - offset;
+  }
+
+ private:
+  static bool before(std::uint32_t a, std::uint32_t b) noexcept {
+    return static_cast<std::int32_t>(a - b) < 0;
+  }
+  [[nodiscard]] std::uint64_t offset_in_arena(const void* pointer) const noexcept {
+    return static_cast<std::uint64_t>(static_cast<const std::byte*>(pointer) - segment_.arena(rank_));
+  }
+
+  Segment& segment_;
+  Doorbell& doorbell_;
+  int rank_;
+  std::uint32_t fingerprint_ = 0;
+  std::uint32_t first_ = 0, next_ = 1;  // positions of the current operation, half open
+  std::uint32_t posted_ = 0;
+  std::uint32_t pass_ = 1;
+  std::uint32_t pass_end_[2] = {0, 0};
+  int mismatch_ = -1;
+  std::uint64_t last_sum_ = 0;
+  std::vector<std::uint32_t> seen_;  // position each member was last seen at
+};
+
+}  // namespace sinew

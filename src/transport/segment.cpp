@@ -1,0 +1,140 @@
+#include "transport/segment.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <new>
+
+#include "base/text.hpp"
+#include <sinew/error.hpp>
+
+namespace sinew {
+namespace {
+
+constexpr std::uint32_t kMagic = 0x53696E31;
+constexpr std::size_t kPage = 4096;
+
+std::size_t round_up(std::size_t bytes, std::size_t unit) { return (bytes + unit - 1) / unit * unit; }
+
+[[noreturn]] void no_memory(std::string_view what, std::size_t bytes, int error) {
+  throw Error(Errc::out_of_memory,
+              fmt::format("no memory for {} ({}): {}. Fewer ranks, smaller buffers, or a larger "
+                          "memory limit of the container would help",
+                          what, human_bytes(bytes), std::strerror(error)));
+}
+
+}  // namespace
+
+Segment::Segment(int ranks, const SegmentOptions& options) {
+  descriptor_ = memfd_create("sinew", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+  if (descriptor_ < 0) throw Error(Errc::system, fmt::format("memfd_create: {}", std::strerror(errno)));
+  // A machine with a small address-space limit still works, with a smaller arena.
+  auto wanted = options;
+  while (true) {
+    lay_out(ranks, wanted);
+    if (ftruncate(descriptor_, static_cast<off_t>(bytes_)) == 0) {
+      base_ = static_cast<std::byte*>(
+          mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, descriptor_, 0));
+      if (base_ != MAP_FAILED) break;
+    }
+    const int error = errno;
+    base_ = nullptr;
+    if (wanted.arena_bytes < (std::size_t{1} << 20)) {
+      close(descriptor_);
+      no_memory("the shared segment", bytes_, error);
+    }
+    wanted.arena_bytes /= 4;
+  }
+  try {
+    reserve(base_, lanes_);
+  } catch (...) {
+    munmap(base_, bytes_);
+    close(descriptor_);
+    throw;
+  }
+  // A peer cannot shrink the file under us.
+  fcntl(descriptor_, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL);
+  // The mapping is zero-filled, which is the initial value of everything else in it.
+  auto* header = new (base_) SegmentHeader{};
+  header->magic = kMagic;
+  header->ranks = static_cast<std::uint32_t>(ranks);
+  header->options = wanted;
+}
+
+Segment::Segment(int descriptor) : descriptor_(descriptor) {
+  void* head = mmap(nullptr, kPage, PROT_READ, MAP_SHARED, descriptor_, 0);
+  if (head == MAP_FAILED) {
+    close(descriptor_);
+    throw Error(Errc::system, fmt::format("cannot map the shared segment: {}", std::strerror(errno)));
+  }
+  const auto* header = static_cast<const SegmentHeader*>(head);
+  const bool ours = header->magic == kMagic;
+  const int ranks = static_cast<int>(header->ranks);
+  const auto options = header->options;
+  munmap(head, kPage);
+  if (!ours) {
+    close(descriptor_);
+    throw Error(Errc::system, "the shared segment was made by another version of Sinew");
+  }
+  lay_out(ranks, options);
+  base_ = static_cast<std::byte*>(
+      mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, descriptor_, 0));
+  if (base_ == MAP_FAILED) {
+    const int error = errno;
+    close(descriptor_);
+    no_memory("the shared segment", bytes_, error);
+  }
+}
+
+Segment::~Segment() {
+  munmap(base_, bytes_);
+  close(descriptor_);
+}
+
+void Segment::lay_out(int ranks, const SegmentOptions& options) {
+  const auto count = static_cast<std::size_t>(ranks);
+  lane_slot_bytes_ = LaneSlot::kHeader + options.lane_slot_bytes;
+  status_ = round_up(sizeof(SegmentHeader), kPage);
+  flags_ = round_up(status_ + count * sizeof(StatusLine), kPage);
+  bells_ = flags_ + count * sizeof(FlagLine);
+  slots_ = round_up(bells_ + count * sizeof(BellLine), kPage);
+  lanes_ = round_up(slots_ + 2 * count * options.slot_bytes, kPage);
+  arenas_ = round_up(lanes_ + count * count * kChannels * lane_bytes(), std::size_t{1} << 21);
+  bytes_ = arenas_ + count * options.arena_bytes;
+}
+
+std::size_t Segment::lane_bytes() const noexcept {
+  return sizeof(LaneHeader) + kLaneDepth * lane_slot_bytes_;
+}
+
+LaneHeader& Segment::lane(int from, int to, int channel) const noexcept {
+  const auto ranks = static_cast<std::size_t>(this->ranks());
+  const auto index = (static_cast<std::size_t>(from) * ranks + static_cast<std::size_t>(to)) * kChannels +
+                     static_cast<std::size_t>(channel);
+  return *at<LaneHeader>(lanes_ + index * lane_bytes());
+}
+
+LaneSlot& Segment::lane_slot(LaneHeader& lane, std::uint64_t number) const noexcept {
+  auto* slots = reinterpret_cast<std::byte*>(&lane) + sizeof(LaneHeader);
+  return *reinterpret_cast<LaneSlot*>(slots + (number % kLaneDepth) * lane_slot_bytes_);
+}
+
+void Segment::reserve(std::byte* begin, std::size_t bytes) {
+  const auto offset = static_cast<off_t>(begin - base_);
+  int error = 0;
+  do {
+    error = posix_fallocate(descriptor_, offset, static_cast<off_t>(bytes));
+  } while (error == EINTR);
+  if (error != 0) no_memory("shared memory", bytes, error);
+}
+
+void Segment::release(std::byte* begin, std::size_t bytes) noexcept {
+  fallocate(descriptor_, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, begin - base_,
+            static_cast<off_t>(bytes));
+}
+
+}  // namespace sinew

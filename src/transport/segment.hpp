@@ -1,0 +1,134 @@
+// The shared mapping that local and shm ranks meet in, and where everything lies in it.
+//
+//   header | status of each rank | flag line of each | doorbell of each | board slots | lanes | arenas
+//
+// Board slots are reserved at creation; lanes and arenas take memory when first touched.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include <sinew/transport.hpp>
+
+namespace sinew {
+
+inline constexpr std::size_t kLine = 64;
+
+/// Knobs of a segment, equal on all ranks (rank 0's are used).
+struct SegmentOptions {
+  std::size_t slot_bytes = std::size_t{1} << 19;       // one of a rank's two board slots
+  std::size_t lane_slot_bytes = std::size_t{1} << 15;  // payload of one fragment in a lane
+  std::size_t arena_bytes = std::size_t{1} << 34;      // address space for alloc_shared, each rank
+};
+
+/// The flag line others poll: (position << 32) | fingerprint in one word, so that a reader gets
+/// "how far" and "in which operation" together.
+struct alignas(2 * kLine) FlagLine {
+  std::atomic<std::uint64_t> word;
+};
+
+struct alignas(kLine) BellLine {
+  std::atomic<std::uint32_t> bell;    // counts rings; what the owner sleeps on
+  std::atomic<std::uint32_t> asleep;  // 1: the owner is about to sleep, or does
+};
+
+enum class RankState : std::uint32_t { absent, joined, left };
+
+/// What a rank is doing, for error texts. Written by its owner only.
+struct alignas(kLine) StatusLine {
+  static constexpr std::uint32_t kHistory = 8;
+  struct Entry {
+    std::atomic<std::uint32_t> sequence;
+    std::atomic<std::uint64_t> kind, count, algorithm, tag;
+  };
+  std::atomic<RankState> state;
+  std::atomic<std::int32_t> pid;
+  std::atomic<std::uint32_t> sequence;     // the operation it last entered
+  std::atomic<std::uint64_t> entered_ns;   // when (only kept up to date while it waits)
+  std::atomic<std::uint64_t> address[2][2];  // [pass parity][input, output]: where its buffers lie
+  Entry history[kHistory];                 // by sequence % kHistory
+};
+
+struct PoisonRecord {
+  enum class State : std::uint32_t { clean, writing, poisoned };
+  std::atomic<State> state;
+  std::atomic<std::uint32_t> code;
+  std::atomic<std::int32_t> peer;
+  std::atomic<std::uint64_t> text[32];  // 256 characters
+};
+
+struct alignas(kLine) SegmentHeader {
+  std::uint32_t magic, ranks;
+  SegmentOptions options;
+  alignas(kLine) std::atomic<std::uint32_t> sleepers;  // how many ranks have asleep == 1
+  PoisonRecord poison;
+};
+
+/// A lane: fragments from one rank to another on one channel, in order.
+struct LaneSlot {
+  static constexpr std::size_t kHeader = kLine;
+  std::atomic<std::uint64_t> stamp;  // fragment number + 1 once its payload is complete
+  std::uint32_t length, sequence, fingerprint;
+  std::uint32_t user;  // for point-to-point messages
+  std::uint64_t total;
+  std::byte* payload() { return reinterpret_cast<std::byte*>(this) + kHeader; }
+};
+static_assert(sizeof(LaneSlot) <= LaneSlot::kHeader);
+
+struct LaneHeader {
+  alignas(kLine) std::atomic<std::uint64_t> freed;  // fragments the receiver is done with
+};
+
+inline constexpr std::uint32_t kLaneDepth = 4;
+
+class Segment {
+ public:
+  /// A new mapping for `ranks`. Throws Error{out_of_memory} when it cannot be had.
+  Segment(int ranks, const SegmentOptions& options);
+  /// The mapping another process made. Takes the descriptor.
+  explicit Segment(int descriptor);
+  Segment(const Segment&) = delete;
+  Segment& operator=(const Segment&) = delete;
+  ~Segment();
+
+  [[nodiscard]] int descriptor() const noexcept { return descriptor_; }
+  [[nodiscard]] int ranks() const noexcept { return static_cast<int>(header().ranks); }
+  [[nodiscard]] const SegmentOptions& options() const noexcept { return header().options; }
+
+  [[nodiscard]] SegmentHeader& header() const noexcept { return *at<SegmentHeader>(0); }
+  [[nodiscard]] StatusLine& status(int rank) const noexcept { return at<StatusLine>(status_)[rank]; }
+  [[nodiscard]] FlagLine& flag(int rank) const noexcept { return at<FlagLine>(flags_)[rank]; }
+  [[nodiscard]] BellLine& bell(int rank) const noexcept { return at<BellLine>(bells_)[rank]; }
+  [[nodiscard]] std::byte* slot(int rank, unsigned parity) const noexcept {
+    return base_ + slots_ + (2 * static_cast<std::size_t>(rank) + parity) * options().slot_bytes;
+  }
+  [[nodiscard]] LaneHeader& lane(int from, int to, int channel) const noexcept;
+  [[nodiscard]] LaneSlot& lane_slot(LaneHeader& lane, std::uint64_t number) const noexcept;
+  [[nodiscard]] std::byte* arena(int rank) const noexcept {
+    return base_ + arenas_ + static_cast<std::size_t>(rank) * options().arena_bytes;
+  }
+
+  /// Backs a range with memory now, so that touching it later cannot fail. Throws
+  /// Error{out_of_memory}.
+  void reserve(std::byte* begin, std::size_t bytes);
+  void release(std::byte* begin, std::size_t bytes) noexcept;
+
+ private:
+  template <class T>
+  T* at(std::size_t offset) const noexcept {
+    return reinterpret_cast<T*>(base_ + offset);
+  }
+  [[nodiscard]] std::size_t lane_bytes() const noexcept;
+  void lay_out(int ranks, const SegmentOptions& options);
+  void map();
+
+  int descriptor_ = -1;
+  std::byte* base_ = nullptr;
+  std::size_t bytes_ = 0;
+  std::size_t lane_slot_bytes_ = 0;
+  std::size_t status_ = 0, flags_ = 0, bells_ = 0, slots_ = 0, lanes_ = 0, arenas_ = 0;
+};
+
+}  // namespace sinew

@@ -1,0 +1,298 @@
+#include "transport/shared_transport.hpp"
+
+#include <fmt/format.h>
+#include <sched.h>
+#include <xxhash.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "kernel/copy.hpp"
+#include "kernel/reduce.hpp"
+
+namespace sinew {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr int kSpinsAlone = 2000;    // about 20-50 us: ranks have a core each
+constexpr int kSpinsCrowded = 50;    // ranks share cores: whoever we wait for may need ours
+constexpr int kYields = 32;
+constexpr int kSleepFirst = 1000;    // waits that go straight to sleep after meeting a stranger
+constexpr auto kStranger = 50us;     // a yield that took longer gave the core to somebody else
+constexpr auto kLongestSleep = 5ms;  // then look around whether everyone is alive
+
+void relax() noexcept {
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#elif defined(__aarch64__)
+  asm volatile("yield");
+#endif
+}
+
+std::uint64_t pack_kind(const OpDescriptor& d) noexcept {
+  return std::uint64_t{static_cast<std::uint32_t>(d.root)} << 32 |
+         std::uint64_t{static_cast<std::uint8_t>(d.op)} << 16 |
+         std::uint64_t{static_cast<std::uint8_t>(d.dtype)} << 8 |
+         static_cast<std::uint8_t>(d.collective);
+}
+
+OpDescriptor unpack(const StatusLine::Entry& entry) noexcept {
+  const auto kind = entry.kind.load(std::memory_order_relaxed);
+  return {static_cast<Collective>(kind & 0xff),
+          static_cast<DType>(kind >> 8 & 0xff),
+          static_cast<ReduceOp>(kind >> 16 & 0xff),
+          static_cast<std::int32_t>(kind >> 32),
+          entry.count.load(std::memory_order_relaxed),
+          entry.algorithm.load(std::memory_order_relaxed),
+          entry.tag.load(std::memory_order_relaxed)};
+}
+
+}  // namespace
+
+std::uint64_t algorithm_key(std::string_view name) noexcept {
+  return name.empty() ? 0 : XXH3_64bits(name.data(), name.size());
+}
+
+std::string describe(const OpDescriptor& d) {
+  std::string text(name(d.collective));
+  if (d.collective != Collective::barrier) {
+    text += fmt::format(" of {}{}", d.count > 0 ? fmt::format("{} ", d.count) : "", name(d.dtype));
+    if (reduces(d.collective)) text += fmt::format(" {}", name(d.op));
+    if (has_root(d.collective)) text += fmt::format(" root {}", d.root);
+  }
+  for (const auto& algorithm : algorithms())
+    if (algorithm.collective == d.collective && algorithm_key(algorithm.name) == d.algorithm)
+      text += fmt::format(" by {}", algorithm.name);
+  if (d.tag != 0) text += fmt::format(" tag {}", d.tag);
+  return text;
+}
+
+SharedTransport::SharedTransport(std::string_view name, std::shared_ptr<Segment> segment, int rank,
+                                 int cores, std::unique_ptr<Watch> watch, Subset subset)
+    : name_(name),
+      segment_(std::move(segment)),
+      rank_(rank),
+      doorbell_(*segment_, rank),
+      board_(*segment_, doorbell_, rank),
+      arena_(segment_, rank),
+      watch_(std::move(watch)),
+      subset_(std::move(subset)),
+      sending_(static_cast<std::size_t>(segment_->ranks()) * kChannels),
+      receiving_(sending_.size()),
+      spin_limit_(segment_->ranks() <= cores ? kSpinsAlone : kSpinsCrowded) {
+  segment_->status(rank_).state.store(RankState::joined, std::memory_order_release);
+}
+
+SharedTransport::~SharedTransport() {
+  doorbell_.disarm();
+  segment_->status(rank_).state.store(RankState::left, std::memory_order_release);
+  doorbell_.wake_all();
+}
+
+Progress SharedTransport::send(Transfer& transfer, std::span<const std::byte> data) noexcept {
+  auto& lane = segment_->lane(rank_, transfer.peer, transfer.channel);
+  auto& mine = end(sending_, transfer);
+  const auto fragment = segment_->options().lane_slot_bytes;
+  do {
+    if (mine.next - mine.freed >= kLaneDepth) {
+      // acquire pairs with the release in receive(): the slot has been read
+      mine.freed = lane.freed.load(std::memory_order_acquire);
+      if (mine.next - mine.freed >= kLaneDepth) return Progress::pending;
+    }
+    auto& slot = segment_->lane_slot(lane, mine.next);
+    const auto bytes = std::min<std::uint64_t>(fragment, data.size() - transfer.moved);
+    slot.length = static_cast<std::uint32_t>(bytes);
+    slot.sequence = transfer.tag.sequence;
+    slot.fingerprint = transfer.tag.fingerprint;
+    slot.total = data.size();
+    if (bytes > 0) std::memcpy(slot.payload(), data.data() + transfer.moved, bytes);
+    // release pairs with the acquire in receive(): payload before stamp
+    slot.stamp.store(++mine.next, std::memory_order_release);
+    transfer.moved += bytes;
+    doorbell_.ring(transfer.peer);
+  } while (transfer.moved < data.size());
+  return Progress::done;
+}
+
+template <class Consume>
+Progress SharedTransport::receive(Transfer& transfer, std::size_t total, Consume consume) noexcept {
+  auto& lane = segment_->lane(transfer.peer, rank_, transfer.channel);
+  auto& mine = end(receiving_, transfer);
+  do {
+    auto& slot = segment_->lane_slot(lane, mine.next);
+    // acquire pairs with the release in send()
+    if (slot.stamp.load(std::memory_order_acquire) != mine.next + 1) return Progress::pending;
+    if (slot.fingerprint != transfer.tag.fingerprint || slot.sequence != transfer.tag.sequence ||
+        slot.total != total) [[unlikely]]
+      return mismatched(transfer.peer);
+    consume(slot.payload(), transfer.moved, slot.length);
+    transfer.moved += slot.length;
+    // release pairs with the acquire in send(): read before freed
+    lane.freed.store(++mine.next, std::memory_order_release);
+    doorbell_.ring(transfer.peer);
+  } while (transfer.moved < total);
+  return Progress::done;
+}
+
+Progress SharedTransport::recv(Transfer& transfer, std::span<std::byte> data) noexcept {
+  return receive(transfer, data.size(), [&](const std::byte* from, std::uint64_t at, std::size_t bytes) {
+    if (bytes > 0) std::memcpy(data.data() + at, from, bytes);
+  });
+}
+
+Progress SharedTransport::recv_reduce(Transfer& transfer, std::span<std::byte> data,
+                                      const Reducer& reducer) noexcept {
+  return receive(transfer, data.size(), [&](const std::byte* from, std::uint64_t at, std::size_t bytes) {
+    reducer.pair(data.data() + at, from, bytes / reducer.element_bytes);
+  });
+}
+
+void SharedTransport::enter(OpTag tag, const OpDescriptor& descriptor) noexcept {
+  auto& status = segment_->status(rank_);
+  auto& entry = status.history[tag.sequence % StatusLine::kHistory];
+  entry.kind.store(pack_kind(descriptor), std::memory_order_relaxed);
+  entry.count.store(descriptor.count, std::memory_order_relaxed);
+  entry.algorithm.store(descriptor.algorithm, std::memory_order_relaxed);
+  entry.tag.store(descriptor.tag, std::memory_order_relaxed);
+  entry.sequence.store(tag.sequence, std::memory_order_relaxed);
+  status.sequence.store(tag.sequence, std::memory_order_release);
+}
+
+Progress SharedTransport::park(bool moved, Deadline deadline) noexcept {
+  if (moved) {
+    idle_ = 0;
+    doorbell_.disarm();
+    return Progress::pending;
+  }
+  if (++idle_ <= spin_limit_) {
+    relax();
+    return Progress::pending;
+  }
+  return park_slowly(deadline);
+}
+
+// Spinning is cheapest when whoever we wait for has a core of its own; a yield is cheap when the
+// next in line is another rank; sleeping is dear, but the only way past a stranger on our core.
+Progress SharedTransport::park_slowly(Deadline deadline) noexcept {
+  board_.announce();
+  if (segment_->header().poison.state.load(std::memory_order_acquire) == PoisonRecord::State::poisoned)
+    return Progress::failed;
+  if (sleep_first_ == 0 && idle_ <= spin_limit_ + kYields) {
+    const auto before = Clock::now();
+    sched_yield();
+    const auto took = Clock::now() - before;
+    // Nobody of ours moved, yet the core was away: it was lent to a stranger for a whole slice.
+    if (took > kStranger && !board_.anyone_moved()) sleep_first_ = kSleepFirst;
+    return Progress::pending;
+  }
+  if (!doorbell_.armed()) {
+    doorbell_.arm();
+    return Progress::pending;  // the caller looks once more before we sleep
+  }
+  if (sleep_first_ > 0) --sleep_first_;
+  const auto now = Clock::now();
+  const auto left = std::max<Clock::duration>(deadline - now, 0ns);
+  doorbell_.sleep(std::min<Clock::duration>(left, kLongestSleep));
+  if (Clock::now() - last_look_ < kLongestSleep) return Progress::pending;
+  last_look_ = Clock::now();
+  return look_around();
+}
+
+Progress SharedTransport::look_around() noexcept {
+  if (board_.find_mismatch()) return mismatched(board_.mismatch());
+  const auto mine = segment_->status(rank_).sequence.load(std::memory_order_relaxed);
+  for (int peer = 0; peer < size(); ++peer) {
+    const auto& status = segment_->status(peer);
+    if (status.state.load(std::memory_order_acquire) != RankState::left) continue;
+    const auto theirs = status.sequence.load(std::memory_order_relaxed);
+    if (theirs < mine) {
+      poison({Errc::peer_lost, peer,
+              fmt::format("rank {} has left after operation #{}, but rank {} waits for it in #{}",
+                          peer, theirs, rank_, mine)});
+      return Progress::failed;
+    }
+  }
+  if (watch_) {
+    const int dead = watch_->find_dead();
+    if (dead >= 0 && segment_->status(dead).state.load(std::memory_order_acquire) != RankState::left) {
+      poison({Errc::peer_lost, dead,
+              fmt::format("rank {} (pid {}) died", dead,
+                          segment_->status(dead).pid.load(std::memory_order_relaxed))});
+      return Progress::failed;
+    }
+  }
+  return Progress::pending;
+}
+
+// The earliest operation both still remember and disagree on; the fingerprint covers them all.
+Progress SharedTransport::mismatched(int peer) noexcept {
+  const auto& mine = segment_->status(rank_);
+  const auto& theirs = segment_->status(peer);
+  const auto last = mine.sequence.load(std::memory_order_relaxed);
+  const auto oldest = last > StatusLine::kHistory ? last - StatusLine::kHistory + 1 : 1;
+  std::string why = fmt::format("ranks {} and {} called different operations", rank_, peer);
+  for (auto sequence = oldest; sequence <= last; ++sequence) {
+    const auto& a = mine.history[sequence % StatusLine::kHistory];
+    const auto& b = theirs.history[sequence % StatusLine::kHistory];
+    if (a.sequence.load(std::memory_order_relaxed) != sequence ||
+        b.sequence.load(std::memory_order_acquire) != sequence || unpack(a) == unpack(b))
+      continue;
+    why = fmt::format("operation #{} differs: rank {} called {}, rank {} called {}", sequence, rank_,
+                      describe(unpack(a)), peer, describe(unpack(b)));
+    break;
+  }
+  poison({Errc::mismatch, peer, why});
+  return Progress::failed;
+}
+
+void SharedTransport::poison(const Failure& failure) noexcept {
+  auto& record = segment_->header().poison;
+  auto expected = PoisonRecord::State::clean;
+  if (record.state.compare_exchange_strong(expected, PoisonRecord::State::writing)) {
+    char text[sizeof(record.text)] = {};
+    std::memcpy(text, failure.why.data(), std::min(failure.why.size(), sizeof(text) - 1));
+    for (std::size_t i = 0; i < std::size(record.text); ++i) {
+      std::uint64_t word = 0;
+      std::memcpy(&word, text + 8 * i, 8);
+      record.text[i].store(word, std::memory_order_relaxed);
+    }
+    record.code.store(static_cast<std::uint32_t>(failure.code), std::memory_order_relaxed);
+    record.peer.store(failure.peer, std::memory_order_relaxed);
+    // release pairs with the acquire in park_slowly() and failure()
+    record.state.store(PoisonRecord::State::poisoned, std::memory_order_release);
+  }
+  doorbell_.wake_all();
+}
+
+Failure SharedTransport::failure() const {
+  const auto& record = segment_->header().poison;
+  if (record.state.load(std::memory_order_acquire) != PoisonRecord::State::poisoned)
+    return {Errc::system, -1, "no failure"};
+  char text[sizeof(record.text) + 1] = {};
+  for (std::size_t i = 0; i < std::size(record.text); ++i) {
+    const auto word = record.text[i].load(std::memory_order_relaxed);
+    std::memcpy(text + 8 * i, &word, 8);
+  }
+  return {static_cast<Errc>(record.code.load(std::memory_order_relaxed)),
+          record.peer.load(std::memory_order_relaxed), text};
+}
+
+std::string SharedTransport::who_is_late() const {
+  const auto mine = segment_->status(rank_).sequence.load(std::memory_order_relaxed);
+  std::string late;
+  for (int peer = 0; peer < size(); ++peer) {
+    const auto theirs = segment_->status(peer).sequence.load(std::memory_order_acquire);
+    if (peer == rank_ || theirs >= mine) continue;
+    late += fmt::format("{}rank {} has not entered it (last in operation #{})",
+                        late.empty() ? "" : ", ", peer, theirs);
+  }
+  return late.empty() ? "all ranks have entered it" : late;
+}
+
+std::unique_ptr<Transport> SharedTransport::subset(std::span<const int> members,
+                                                   std::string_view label, Deadline deadline) {
+  return subset_(members, label, deadline);
+}
+
+}  // namespace sinew

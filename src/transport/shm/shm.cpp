@@ -1,0 +1,210 @@
+#include "transport/shm/shm.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <thread>
+
+#include "transport/local/local.hpp"
+#include "transport/shm/pid_watch.hpp"
+#include <sinew/error.hpp>
+
+namespace sinew {
+namespace {
+
+using namespace std::chrono_literals;
+
+/// What a rank says when it joins. Fixed size; nothing is allocated from what it contains.
+struct Hello {
+  char magic[8] = {'s', 'i', 'n', 'e', 'w', '-', '1', 0};
+  std::int32_t rank = -1;
+  std::int32_t size = 0;
+};
+/// What rank 0 answers, with the segment's descriptor, when everyone is there.
+struct Welcome {
+  std::int32_t cores = 1;
+};
+
+class Socket {
+ public:
+  explicit Socket(int descriptor) : descriptor_(descriptor) {}
+  Socket(Socket&& other) noexcept : descriptor_(std::exchange(other.descriptor_, -1)) {}
+  Socket& operator=(Socket&& other) noexcept {
+    std::swap(descriptor_, other.descriptor_);
+    return *this;
+  }
+  ~Socket() {
+    if (descriptor_ >= 0) close(descriptor_);
+  }
+  [[nodiscard]] int get() const noexcept { return descriptor_; }
+
+ private:
+  int descriptor_;
+};
+
+[[noreturn]] void system_error(std::string_view what) {
+  throw Error(Errc::system, fmt::format("{}: {}", what, std::strerror(errno)));
+}
+
+std::pair<sockaddr_un, socklen_t> address_of(const std::string& name) {
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  // A leading zero byte: the name lives in the kernel, not in a folder.
+  const auto bytes = name.size();
+  if (bytes == 0 || bytes > sizeof(address.sun_path) - 1)
+    throw Error(Errc::invalid_argument, fmt::format("rendezvous '{}' must have 1 to {} characters", name, sizeof(address.sun_path) - 1));
+  std::memcpy(address.sun_path + 1, name.data(), bytes);
+  return {address, static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + bytes)};
+}
+
+Socket make_socket() {
+  Socket socket(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
+  if (socket.get() < 0) system_error("socket");
+  return socket;
+}
+
+bool wait_readable(const Socket& socket, Deadline deadline) {
+  while (true) {
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - Clock::now());
+    pollfd entry{socket.get(), POLLIN, 0};
+    const int ready = poll(&entry, 1, static_cast<int>(std::max<std::int64_t>(0, left.count())));
+    if (ready > 0) return true;
+    if (ready == 0) return false;
+    if (errno != EINTR) system_error("poll");
+  }
+}
+
+/// Whether the other end belongs to the same user; its process id if so.
+int trusted_pid(const Socket& socket) {
+  ucred peer{};
+  socklen_t bytes = sizeof peer;
+  if (getsockopt(socket.get(), SOL_SOCKET, SO_PEERCRED, &peer, &bytes) != 0) return -1;
+  return peer.uid == geteuid() ? peer.pid : -1;
+}
+
+void send_welcome(const Socket& socket, const Welcome& welcome, int descriptor) {
+  Welcome payload = welcome;
+  iovec part{&payload, sizeof payload};
+  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
+  msghdr message{};
+  message.msg_iov = &part;
+  message.msg_iovlen = 1;
+  message.msg_control = control;
+  message.msg_controllen = sizeof control;
+  cmsghdr* header = CMSG_FIRSTHDR(&message);
+  header->cmsg_level = SOL_SOCKET;
+  header->cmsg_type = SCM_RIGHTS;
+  header->cmsg_len = CMSG_LEN(sizeof(int));
+  std::memcpy(CMSG_DATA(header), &descriptor, sizeof(int));
+  if (sendmsg(socket.get(), &message, MSG_NOSIGNAL) < 0) system_error("rendezvous: sendmsg");
+}
+
+int receive_welcome(const Socket& socket, Welcome& welcome) {
+  iovec part{&welcome, sizeof welcome};
+  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
+  msghdr message{};
+  message.msg_iov = &part;
+  message.msg_iovlen = 1;
+  message.msg_control = control;
+  message.msg_controllen = sizeof control;
+  const auto bytes = recvmsg(socket.get(), &message, MSG_CMSG_CLOEXEC);
+  const cmsghdr* header = CMSG_FIRSTHDR(&message);
+  if (bytes != sizeof welcome || header == nullptr || header->cmsg_type != SCM_RIGHTS)
+    throw Error(Errc::peer_lost, "rendezvous: rank 0 closed the connection before all had joined", {.peer = 0});
+  int descriptor = -1;
+  std::memcpy(&descriptor, CMSG_DATA(header), sizeof(int));
+  return descriptor;
+}
+
+struct Joined {
+  std::shared_ptr<Segment> segment;
+  int cores;
+};
+
+// Rank 0: collect everybody, then hand out the segment, so that whoever gets it knows all are there.
+Joined gather_ranks(const ShmJoin& join, Deadline deadline) {
+  auto segment = std::make_shared<Segment>(join.size, join.options);
+  segment->status(0).pid.store(getpid());
+  const Socket listener = make_socket();
+  const auto [address, bytes] = address_of(join.rendezvous);
+  if (bind(listener.get(), reinterpret_cast<const sockaddr*>(&address), bytes) != 0)
+    throw Error(errno == EADDRINUSE ? Errc::invalid_argument : Errc::system,
+                fmt::format("rendezvous '{}' is taken: is another job using it? ({})", join.rendezvous, std::strerror(errno)));
+  if (listen(listener.get(), join.size) != 0) system_error("listen");
+  std::vector<Socket> members;
+  std::vector<bool> here(static_cast<std::size_t>(join.size), false);
+  here[0] = true;
+  while (static_cast<int>(members.size()) < join.size - 1) {
+    if (!wait_readable(listener, deadline)) {
+      std::vector<int> missing;
+      for (int rank = 0; rank < join.size; ++rank)
+        if (!here[static_cast<std::size_t>(rank)]) missing.push_back(rank);
+      throw Error(Errc::timeout, fmt::format("rendezvous: rank(s) {} of {} did not join in time", fmt::join(missing, ", "), join.size));
+    }
+    Socket member(accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC));
+    const int pid = member.get() >= 0 ? trusted_pid(member) : -1;
+    Hello hello;
+    if (pid < 0 || !wait_readable(member, std::min(deadline, Clock::now() + 1s)) ||
+        recv(member.get(), &hello, sizeof hello, 0) != sizeof hello ||
+        std::memcmp(hello.magic, Hello{}.magic, sizeof hello.magic) != 0)
+      continue;  // a stranger
+    if (hello.size != join.size || hello.rank < 1 || hello.rank >= join.size || here[static_cast<std::size_t>(hello.rank)])
+      throw Error(Errc::invalid_argument, fmt::format("rendezvous: process {} says it is rank {} of {}, but this job has {} ranks and each joins once", pid, hello.rank, hello.size, join.size));
+    here[static_cast<std::size_t>(hello.rank)] = true;
+    segment->status(hello.rank).pid.store(pid);
+    members.push_back(std::move(member));
+  }
+  const int cores = join.cores > 0 ? join.cores : allowed_cores();
+  for (const auto& member : members) send_welcome(member, {cores}, segment->descriptor());
+  return {std::move(segment), cores};
+}
+
+Joined meet_rank_0(const ShmJoin& join, Deadline deadline) {
+  const auto [address, bytes] = address_of(join.rendezvous);
+  Socket socket = make_socket();
+  // Rank 0 may be later than we are.
+  while (connect(socket.get(), reinterpret_cast<const sockaddr*>(&address), bytes) != 0) {
+    if (errno != ECONNREFUSED && errno != ENOENT && errno != EAGAIN && errno != EINTR) system_error("rendezvous: connect");
+    if (Clock::now() > deadline)
+      throw Error(Errc::timeout, fmt::format("rendezvous: rank 0 did not open '{}' in time", join.rendezvous), {.rank = join.rank, .peer = 0});
+    std::this_thread::sleep_for(1ms);
+  }
+  if (trusted_pid(socket) < 0) throw Error(Errc::system, "rendezvous: the listener belongs to another user");
+  Hello hello;
+  hello.rank = join.rank;
+  hello.size = join.size;
+  if (send(socket.get(), &hello, sizeof hello, MSG_NOSIGNAL) != sizeof hello) system_error("rendezvous: send");
+  // Rank 0's own deadline names who is missing; ours is only for rank 0 itself.
+  if (!wait_readable(socket, deadline + 1s))
+    throw Error(Errc::timeout, "rendezvous: not all ranks joined in time", {.rank = join.rank});
+  Welcome welcome;
+  auto segment = std::make_shared<Segment>(receive_welcome(socket, welcome));
+  return {std::move(segment), welcome.cores};
+}
+
+}  // namespace
+
+std::unique_ptr<Transport> join_shm(const ShmJoin& join, Deadline deadline) {
+  if (join.size < 1 || join.rank < 0 || join.rank >= join.size)
+    throw Error(Errc::invalid_argument, fmt::format("rank {} is not one of {}", join.rank, join.size));
+  auto [segment, cores] = join.rank == 0 ? gather_ranks(join, deadline) : meet_rank_0(join, deadline);
+  std::vector<int> pids;
+  for (int rank = 0; rank < join.size; ++rank) pids.push_back(segment->status(rank).pid.load());
+  auto subset = [join](std::span<const int> members, std::string_view label, Deadline until) {
+    const auto at = std::find(members.begin(), members.end(), join.rank);
+    return join_shm({fmt::format("{}/{}", join.rendezvous, label), static_cast<int>(at - members.begin()),
+                     static_cast<int>(members.size()), join.options, join.cores},
+                    until);
+  };
+  return std::make_unique<SharedTransport>("shm", std::move(segment), join.rank, cores,
+                                           std::make_unique<PidWatch>(pids, join.rank), std::move(subset));
+}
+
+}  // namespace sinew

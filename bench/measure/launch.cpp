@@ -8,6 +8,7 @@
 #include <csignal>
 #include <cstdio>
 #include <cstring>
+#include <thread>
 #include <exception>
 #include <system_error>
 
@@ -79,6 +80,25 @@ Launcher fork_ranks(std::function<void(Control&)> body) {
         }
       }));
     }
+  };
+}
+
+Launcher fork_threads(std::function<void(Control&)> body) {
+  return [body = std::move(body)](const Launch& launch, std::vector<pid_t>& children) {
+    children.push_back(fork_child(SIGKILL, launch.output_fd, [&] {
+      std::vector<std::thread> threads;
+      for (int rank = 0; rank < launch.ranks; ++rank)
+        threads.emplace_back([&, rank] {
+          try {
+            Control control(launch.control, rank);
+            body(control);
+          } catch (const std::exception& error) {
+            ::dprintf(STDERR_FILENO, "rank %d: %s\n", rank, error.what());
+            ::_exit(1);
+          }
+        });
+      for (auto& thread : threads) thread.join();
+    }));
   };
 }
 

@@ -26,6 +26,9 @@ using Launcher = std::function<void(const Launch&, std::vector<pid_t>& children)
 /// killed with it.
 Launcher fork_ranks(std::function<void(Control&)> body);
 
+/// One forked child whose threads are the ranks.
+Launcher fork_threads(std::function<void(Control&)> body);
+
 /// One program for all ranks. "{control}" and "{ranks}" in the words are replaced.
 Launcher spawn_once(std::vector<std::string> words);
 /// One program a rank. "{control}", "{ranks}" and "{rank}" are replaced.

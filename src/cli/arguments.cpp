@@ -8,9 +8,9 @@
 #include <iostream>
 #include <iterator>
 
+#include <sinew/error.hpp>
 #include "base/text.hpp"
 #include "cli/verbs.hpp"
-#include <sinew/error.hpp>
 
 namespace sinew {
 namespace {
@@ -58,7 +58,8 @@ std::vector<int> parse_nodes(const std::string& text) {
     for (const auto word : split(text, ',')) add(parse_count(word, text));
   }
   if (node_of.size() > kMostRanks)
-    throw Error(Errc::invalid_argument, fmt::format("'{}' are more than {} ranks", text, kMostRanks));
+    throw Error(Errc::invalid_argument,
+                fmt::format("'{}' are more than {} ranks", text, kMostRanks));
   return node_of;
 }
 
@@ -73,8 +74,8 @@ int one_size(const std::string& ranks, const std::vector<int>& node_of) {
     throw Error(Errc::invalid_argument,
                 fmt::format("-p takes one rank count up to {} here, not '{}'", kMostRanks, ranks));
   if (!node_of.empty() && on_nodes != sizes.front())
-    throw Error(Errc::invalid_argument,
-                fmt::format("the node map holds {} ranks, but -p says {}", on_nodes, sizes.front()));
+    throw Error(Errc::invalid_argument, fmt::format("the node map holds {} ranks, but -p says {}",
+                                                    on_nodes, sizes.front()));
   return sizes.front();
 }
 

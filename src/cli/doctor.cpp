@@ -21,7 +21,9 @@ std::string_view name(Level level) {
 
 std::string painted(const Paint& paint, Level level) {
   const auto word = fmt::format("{:<4}", name(level));
-  return level == Level::ok ? paint.good(word) : level == Level::warn ? paint.warn(word) : paint.bad(word);
+  return level == Level::ok     ? paint.good(word)
+         : level == Level::warn ? paint.warn(word)
+                                : paint.bad(word);
 }
 
 }  // namespace
@@ -38,14 +40,23 @@ int run_doctor(int argc, char** argv) {
   auto checks = examine(ranks.empty() ? 0 : one_size(ranks, {}));
   for (auto& peer : examine_peers()) checks.push_back(std::move(peer));
   const auto count = [&](Level level) {
-    return std::count_if(checks.begin(), checks.end(), [&](const Check& c) { return c.level == level; });
+    return std::count_if(checks.begin(), checks.end(),
+                         [&](const Check& c) { return c.level == level; });
   };
   const auto failures = count(Level::fail), warnings = count(Level::warn);
   if (json) {
     Json rows = Json::array();
     for (const auto& check : checks)
-      rows.push_back({{"check", check.name}, {"level", name(check.level)}, {"value", check.value}, {"repair", check.repair}});
-    fmt::print("{}\n", Json{{"schema", "sinew-doctor"}, {"version", 1}, {"sinew", SINEW_VERSION}, {"ok", failures == 0}, {"checks", rows}}.dump(1));
+      rows.push_back({{"check", check.name},
+                      {"level", name(check.level)},
+                      {"value", check.value},
+                      {"repair", check.repair}});
+    fmt::print("{}\n", Json{{"schema", "sinew-doctor"},
+                            {"version", 1},
+                            {"sinew", SINEW_VERSION},
+                            {"ok", failures == 0},
+                            {"checks", rows}}
+                           .dump(1));
   } else {
     const Paint paint(stdout);
     for (const auto& check : checks) {

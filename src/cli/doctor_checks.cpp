@@ -44,7 +44,8 @@ int affinity_cores() {
 double quota_cores() {
   double cores = HUGE_VAL;
   const auto consider = [&](const std::string& quota, const std::string& period) {
-    if (!quota.empty() && quota != "max" && std::atof(period.c_str()) > 0 && std::atof(quota.c_str()) > 0)
+    if (!quota.empty() && quota != "max" && std::atof(period.c_str()) > 0 &&
+        std::atof(quota.c_str()) > 0)
       cores = std::min(cores, std::atof(quota.c_str()) / std::atof(period.c_str()));
   };
   std::ifstream groups("/proc/self/cgroup");
@@ -77,28 +78,37 @@ Check check_topology() {
   hwloc_topology_t topology = nullptr;
   if (hwloc_topology_init(&topology) != 0 || hwloc_topology_load(topology) != 0)
     return {"topology", Level::warn, "hwloc cannot read it", "--bind will not work here"};
-  const auto count = [&](hwloc_obj_type_t type) { return std::max(0, hwloc_get_nbobjs_by_type(topology, type)); };
-  const int cores = count(HWLOC_OBJ_CORE), l3 = count(HWLOC_OBJ_L3CACHE), numa = count(HWLOC_OBJ_NUMANODE);
+  const auto count = [&](hwloc_obj_type_t type) {
+    return std::max(0, hwloc_get_nbobjs_by_type(topology, type));
+  };
+  const int cores = count(HWLOC_OBJ_CORE), l3 = count(HWLOC_OBJ_L3CACHE),
+            numa = count(HWLOC_OBJ_NUMANODE);
   std::string caches = "no L3 visible";
   if (l3 > 0) {
     const auto* cache = hwloc_get_obj_by_type(topology, HWLOC_OBJ_L3CACHE, 0);
     caches = fmt::format("{} L3 of {}", l3, human_bytes(cache->attr->cache.size));
   }
   hwloc_topology_destroy(topology);
-  return {"topology", Level::ok, fmt::format("{} cores, {}, {} memory domain{}", cores, caches, numa, numa == 1 ? "" : "s"), ""};
+  return {
+      "topology", Level::ok,
+      fmt::format("{} cores, {}, {} memory domain{}", cores, caches, numa, numa == 1 ? "" : "s"),
+      ""};
 }
 
 Check check_dev_shm() {
   struct statvfs info {};
   constexpr std::uint64_t kSmall = 256ULL << 20;
   if (::statvfs("/dev/shm", &info) != 0)
-    return {"/dev/shm", Level::warn, std::strerror(errno), "Sinew does not use it, but MPIs do: mount -t tmpfs tmpfs /dev/shm"};
+    return {"/dev/shm", Level::warn, std::strerror(errno),
+            "Sinew does not use it, but MPIs do: mount -t tmpfs tmpfs /dev/shm"};
   const std::uint64_t total = std::uint64_t{info.f_blocks} * info.f_frsize;
   const std::uint64_t free = std::uint64_t{info.f_bavail} * info.f_frsize;
-  Check check{"/dev/shm", Level::ok, fmt::format("{} free of {}", human_bytes(free), human_bytes(total)), ""};
+  Check check{"/dev/shm", Level::ok,
+              fmt::format("{} free of {}", human_bytes(free), human_bytes(total)), ""};
   if (free >= kSmall) return check;
   check.level = Level::warn;
-  check.repair = "small for MPI peers: mount -o remount,size=2G /dev/shm (containers: --shm-size=2g)";
+  check.repair =
+      "small for MPI peers: mount -o remount,size=2G /dev/shm (containers: --shm-size=2g)";
   return check;
 }
 
@@ -114,7 +124,8 @@ Check check_memfd() {
   const int error = errno;
   if (fd >= 0) ::close(fd);
   if (works) return {"memfd_create", Level::ok, "works", ""};
-  return {"memfd_create", Level::fail, std::strerror(error), "shared memory needs it: allow the call in the sandbox's seccomp filter"};
+  return {"memfd_create", Level::fail, std::strerror(error),
+          "shared memory needs it: allow the call in the sandbox's seccomp filter"};
 }
 
 // Ranks are siblings, so one child tries to read another's memory.
@@ -140,7 +151,8 @@ Check check_process_vm_readv() {
   }
   const auto scope = first_line("/proc/sys/kernel/yama/ptrace_scope");
   const auto yama = scope.empty() ? std::string("no Yama") : "ptrace_scope " + scope;
-  if (status == 0) return {"process_vm_readv", Level::ok, fmt::format("between ranks works ({})", yama), ""};
+  if (status == 0)
+    return {"process_vm_readv", Level::ok, fmt::format("between ranks works ({})", yama), ""};
   const auto why = WIFEXITED(status) ? std::strerror(WEXITSTATUS(status)) : "the attempt died";
   return {"process_vm_readv", Level::warn, fmt::format("{} ({})", why, yama),
           "large messages go through slots: sysctl kernel.yama.ptrace_scope=0, or CAP_SYS_PTRACE"};
@@ -157,7 +169,8 @@ Check check_membarrier() {
 Check check_pidfd() {
   const auto fd = static_cast<int>(::syscall(SYS_pidfd_open, ::getpid(), 0));
   if (fd < 0)
-    return {"pidfd_open", Level::warn, std::strerror(errno), "deaths are seen by closed sockets only; Linux 5.3 or a wider sandbox has it"};
+    return {"pidfd_open", Level::warn, std::strerror(errno),
+            "deaths are seen by closed sockets only; Linux 5.3 or a wider sandbox has it"};
   ::close(fd);
   return {"pidfd_open", Level::ok, "works", ""};
 }
@@ -169,17 +182,21 @@ Check check_limit(const std::string& name, decltype(RLIMIT_NOFILE) which, rlim_t
   const auto text = limit.rlim_cur == RLIM_INFINITY ? std::string("unlimited")
                     : bytes                         ? human_bytes(limit.rlim_cur)
                                                     : std::to_string(limit.rlim_cur);
-  if (limit.rlim_cur == RLIM_INFINITY || limit.rlim_cur >= wanted) return {name, Level::ok, text, ""};
+  if (limit.rlim_cur == RLIM_INFINITY || limit.rlim_cur >= wanted)
+    return {name, Level::ok, text, ""};
   return {name, Level::warn, text, repair};
 }
 
 Check check_clock() {
-  const auto source = first_line("/sys/devices/system/clocksource/clocksource0/current_clocksource");
+  const auto source =
+      first_line("/sys/devices/system/clocksource/clocksource0/current_clocksource");
   timespec step{};
   ::clock_getres(CLOCK_MONOTONIC, &step);
-  Check check{"clock", Level::ok, fmt::format("{}, {} ns", source.empty() ? "unknown source" : source, step.tv_nsec), ""};
-  const bool quick = source.empty() || source == "tsc" || source == "arch_sys_counter" || source == "kvm-clock" ||
-                     source.starts_with("hyperv");
+  Check check{"clock", Level::ok,
+              fmt::format("{}, {} ns", source.empty() ? "unknown source" : source, step.tv_nsec),
+              ""};
+  const bool quick = source.empty() || source == "tsc" || source == "arch_sys_counter" ||
+                     source == "kvm-clock" || source.starts_with("hyperv");
   if (quick && step.tv_sec == 0 && step.tv_nsec <= 1000) return check;
   check.level = Level::warn;
   check.repair = "reading it is slow, so short times are blurred: boot with clocksource=tsc";
@@ -200,12 +217,14 @@ std::string output_line(const std::string& command) {
   std::string line;
   if (auto* pipe = ::popen((command + " 2>/dev/null").c_str(), "r")) {
     std::array<char, 256> buffer{};
-    if (std::fgets(buffer.data(), static_cast<int>(buffer.size()), pipe) != nullptr) line = buffer.data();
+    if (std::fgets(buffer.data(), static_cast<int>(buffer.size()), pipe) != nullptr)
+      line = buffer.data();
     while (std::fgets(buffer.data(), static_cast<int>(buffer.size()), pipe) != nullptr) {
     }
     ::pclose(pipe);
   }
-  while (!line.empty() && std::isspace(static_cast<unsigned char>(line.back())) != 0) line.pop_back();
+  while (!line.empty() && std::isspace(static_cast<unsigned char>(line.back())) != 0)
+    line.pop_back();
   return line;
 }
 
@@ -236,14 +255,16 @@ std::vector<Check> examine_peers() {
   std::vector<Check> checks;
   const auto add = [&](const std::string& name, std::string found, const std::string& package) {
     const bool missing = found.empty();
-    checks.push_back({name, missing ? Level::warn : Level::ok, missing ? "not found" : std::move(found),
-                      missing ? fmt::format("only needed to compare with it: apt install {}", package) : ""});
+    checks.push_back(
+        {name, missing ? Level::warn : Level::ok, missing ? "not found" : std::move(found),
+         missing ? fmt::format("only needed to compare with it: apt install {}", package) : ""});
   };
   add("Open MPI", output_line("mpirun.openmpi --version"), "openmpi-bin");
   auto mpich = output_line("mpirun.mpich --version | sed -n 's/^ *Version: */MPICH /p'");
   add("MPICH", std::move(mpich), "mpich");
   // Debian's is a static library; a shared one lies where the loader looks.
-  add("Gloo", output_line("ls /usr/lib/*/libgloo.* /usr/lib/libgloo.* /usr/local/lib/libgloo.*"), "libgloo-dev");
+  add("Gloo", output_line("ls /usr/lib/*/libgloo.* /usr/lib/libgloo.* /usr/local/lib/libgloo.*"),
+      "libgloo-dev");
   return checks;
 }
 

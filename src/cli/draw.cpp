@@ -4,13 +4,13 @@
 #include <algorithm>
 #include <array>
 
+#include <sinew/draw.hpp>
+#include <sinew/error.hpp>
 #include "base/text.hpp"
 #include "cli/arguments.hpp"
 #include "cli/output.hpp"
 #include "cli/verbs.hpp"
 #include "schedule/goal.hpp"
-#include <sinew/draw.hpp>
-#include <sinew/error.hpp>
 
 namespace sinew {
 namespace {
@@ -33,8 +33,8 @@ World wanted_world(const Wanted& wanted) {
   if (wanted.algo.empty() || wanted.algo == "all") {
     std::vector<std::string_view> names;
     for (const auto* row : algorithms_of(collective)) names.push_back(row->name);
-    throw Error(Errc::invalid_argument, fmt::format("which algorithm? Say --algo with one of: {}",
-                                                    fmt::join(names, ", ")));
+    throw Error(Errc::invalid_argument,
+                fmt::format("which algorithm? Say --algo with one of: {}", fmt::join(names, ", ")));
   }
   const auto& algorithm = find_algorithm(collective, wanted.algo);
   auto node_of = parse_nodes(wanted.nodes);
@@ -69,8 +69,8 @@ int run_draw(int argc, char** argv) {
     throw Error(Errc::invalid_argument, unknown("format", format, kFormats));
   const auto message_bytes = parse_bytes(bytes);
   const auto world = wanted_world(wanted);
-  auto text = format == "text"  ? draw_text(world, terminal_columns())
-              : format == "svg" ? draw_svg(world)
+  auto text = format == "text"   ? draw_text(world, terminal_columns())
+              : format == "svg"  ? draw_svg(world)
               : format == "goal" ? to_goal(world, message_bytes)
                                  : to_json(world);
   if (text.empty() || text.back() != '\n') text += '\n';

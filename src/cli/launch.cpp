@@ -14,12 +14,12 @@
 #include <cstring>
 #include <nlohmann/json.hpp>
 
+#include <sinew/error.hpp>
 #include "cli/arguments.hpp"
 #include "cli/launch_binding.hpp"
 #include "cli/launch_group.hpp"
 #include "cli/launch_output.hpp"
 #include "cli/verbs.hpp"
-#include <sinew/error.hpp>
 
 namespace sinew {
 namespace {
@@ -50,7 +50,8 @@ int free_port() {
   socklen_t length = sizeof address;
   const int fd = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
   auto* generic = reinterpret_cast<sockaddr*>(&address);
-  const bool known = fd >= 0 && ::bind(fd, generic, length) == 0 && ::getsockname(fd, generic, &length) == 0;
+  const bool known =
+      fd >= 0 && ::bind(fd, generic, length) == 0 && ::getsockname(fd, generic, &length) == 0;
   if (fd >= 0) ::close(fd);
   return known ? ntohs(address.sin_port) : 29500;
 }
@@ -60,7 +61,9 @@ class Launch {
   explicit Launch(Wanted wanted)
       : wanted_(std::move(wanted)),
         binding_(wanted_.bind),
-        output_(wanted_.json ? Label::json : wanted_.no_label ? Label::none : Label::rank),
+        output_(wanted_.json       ? Label::json
+                : wanted_.no_label ? Label::none
+                                   : Label::rank),
         rendezvous_(fresh_rendezvous()),
         port_(std::to_string(free_port())) {
     ::sigemptyset(&watched_);
@@ -81,7 +84,8 @@ class Launch {
       while (group.running() > 0) turn(group);
     }  // whatever ranks have started is gone now, and with it the last writer to their pipes
     output_.finish();
-    if (wanted_.json) fmt::print("{}\n", nlohmann::ordered_json{{"exit", status_}, {"ranks", ends_}}.dump());
+    if (wanted_.json)
+      fmt::print("{}\n", nlohmann::ordered_json{{"exit", status_}, {"ranks", ends_}}.dump());
     return status_;
   }
 
@@ -91,13 +95,15 @@ class Launch {
     for (auto& word : wanted_.program) program.push_back(word.data());
     program.push_back(nullptr);
     if (wanted_.bind == "core" && static_cast<std::size_t>(wanted_.ranks) > binding_.domains())
-      fmt::print(stderr, "sinew launch: {} ranks share {} cores\n", wanted_.ranks, binding_.domains());
+      fmt::print(stderr, "sinew launch: {} ranks share {} cores\n", wanted_.ranks,
+                 binding_.domains());
     for (int rank = 0; rank < wanted_.ranks; ++rank) {
       const auto ends = output_.open(rank);
       const auto failure = group.start(rank, program.data(), [&] { prepare(rank, ends); });
       RankOutput::close_ends(ends);
       if (!failure) continue;
-      fmt::print(stderr, "sinew launch: cannot run '{}': {}\n", program[0], std::strerror(failure->error));
+      fmt::print(stderr, "sinew launch: cannot run '{}': {}\n", program[0],
+                 std::strerror(failure->error));
       stop(group, failure->error == ENOENT ? 127 : 126);
       return;
     }
@@ -110,9 +116,9 @@ class Launch {
   void prepare(int rank, const RankOutput::Ends& ends) const {
     const auto number = std::to_string(rank), size = std::to_string(wanted_.ranks);
     const std::pair<const char*, const std::string&> variables[] = {
-        {"SINEW_RANK", number},       {"SINEW_SIZE", size},       {"SINEW_LOCAL_RANK", number},
-        {"SINEW_LOCAL_SIZE", size},   {"RANK", number},           {"WORLD_SIZE", size},
-        {"LOCAL_RANK", number},       {"LOCAL_WORLD_SIZE", size}, {"MASTER_PORT", port_},
+        {"SINEW_RANK", number},           {"SINEW_SIZE", size},       {"SINEW_LOCAL_RANK", number},
+        {"SINEW_LOCAL_SIZE", size},       {"RANK", number},           {"WORLD_SIZE", size},
+        {"LOCAL_RANK", number},           {"LOCAL_WORLD_SIZE", size}, {"MASTER_PORT", port_},
         {"SINEW_RENDEZVOUS", rendezvous_}};
     for (const auto& [key, value] : variables) ::setenv(key, value.c_str(), 1);
     ::setenv("MASTER_ADDR", "127.0.0.1", 1);
@@ -123,7 +129,8 @@ class Launch {
     }
     if (ends.out >= 0) ::dup2(ends.out, STDOUT_FILENO);
     if (ends.err >= 0) ::dup2(ends.err, STDERR_FILENO);
-    if (!binding_.bind(rank)) ::dprintf(STDERR_FILENO, "sinew launch: rank %d cannot be bound\n", rank);
+    if (!binding_.bind(rank))
+      ::dprintf(STDERR_FILENO, "sinew launch: rank %d cannot be bound\n", rank);
   }
 
   // Waits for something to happen, and handles it.
@@ -151,7 +158,8 @@ class Launch {
     std::optional<SteadyClock::time_point> next = kill_at_;
     if (timeout_ && (!next || *timeout_ < *next)) next = timeout_;
     if (!next) return -1;
-    const auto left = std::chrono::ceil<std::chrono::milliseconds>(*next - SteadyClock::now()).count();
+    const auto left =
+        std::chrono::ceil<std::chrono::milliseconds>(*next - SteadyClock::now()).count();
     return static_cast<int>(std::clamp<decltype(left)>(left, 0, 1'000'000));
   }
 
@@ -165,7 +173,8 @@ class Launch {
       } else if (stopping_) {
         group.signal(SIGKILL);  // asked twice
       } else {
-        fmt::print(stderr, "sinew launch: {}; stopping {} ranks\n", ::strsignal(number), group.running());
+        fmt::print(stderr, "sinew launch: {}; stopping {} ranks\n", ::strsignal(number),
+                   group.running());
         stop(group, 128 + number, number);
       }
     }
@@ -203,10 +212,11 @@ class Launch {
 }  // namespace
 
 int run_launch(int argc, char** argv) {
-  CLI::App app{"Starts ranks of a program on this host. Each finds its place in SINEW_RANK, SINEW_SIZE\n"
-               "and SINEW_RENDEZVOUS, or in RANK, WORLD_SIZE, LOCAL_RANK, MASTER_ADDR, MASTER_PORT.\n"
-               "The first rank that fails ends the others and gives its exit code.",
-               "sinew launch"};
+  CLI::App app{
+      "Starts ranks of a program on this host. Each finds its place in SINEW_RANK, SINEW_SIZE\n"
+      "and SINEW_RENDEZVOUS, or in RANK, WORLD_SIZE, LOCAL_RANK, MASTER_ADDR, MASTER_PORT.\n"
+      "The first rank that fails ends the others and gives its exit code.",
+      "sinew launch"};
   Wanted wanted;
   app.add_option("-n,--ranks", wanted.ranks, "how many ranks")->required();
   app.add_option("--bind", wanted.bind, "ranks in turn to each core, l3, numa domain; or none");
@@ -221,8 +231,9 @@ int run_launch(int argc, char** argv) {
   if (!wanted.program.empty() && wanted.program.front() == "--")
     wanted.program.erase(wanted.program.begin());
   else if (!wanted.program.empty() && wanted.program.front().starts_with("-"))
-    throw Error(Errc::invalid_argument,
-                fmt::format("unknown option '{}'; `sinew launch --help` lists them", wanted.program[0]));
+    throw Error(
+        Errc::invalid_argument,
+        fmt::format("unknown option '{}'; `sinew launch --help` lists them", wanted.program[0]));
   if (wanted.ranks < 1)
     throw Error(Errc::invalid_argument, fmt::format("-n must be at least 1, not {}", wanted.ranks));
   if (wanted.program.empty())

@@ -4,8 +4,8 @@
 #include <array>
 #include <string_view>
 
-#include "base/text.hpp"
 #include <sinew/error.hpp>
+#include "base/text.hpp"
 
 namespace sinew {
 

@@ -51,7 +51,8 @@ std::vector<pid_t> children() {
 
 std::string describe_end(int status) {
   if (WIFSIGNALED(status))
-    return fmt::format("was killed by signal {} ({})", WTERMSIG(status), ::strsignal(WTERMSIG(status)));
+    return fmt::format("was killed by signal {} ({})", WTERMSIG(status),
+                       ::strsignal(WTERMSIG(status)));
   return fmt::format("exited with code {}", WEXITSTATUS(status));
 }
 
@@ -113,8 +114,9 @@ std::optional<RankGroup::Failure> RankGroup::start(int rank, char* const* progra
   ::close(report[1]);
   if (pid < 0) {
     ::close(report[0]);
-    throw Error(Errc::system, fmt::format("rank {} cannot be started: {}{}; those before it are stopped",
-                                          rank, std::strerror(fork_error), process_limit()));
+    throw Error(Errc::system,
+                fmt::format("rank {} cannot be started: {}{}; those before it are stopped", rank,
+                            std::strerror(fork_error), process_limit()));
   }
   ::setpgid(pid, guard_);
   pids_.push_back({rank, pid});
@@ -133,7 +135,8 @@ std::vector<Ended> RankGroup::reap() {
   std::vector<Ended> ended;
   int status = 0;
   for (pid_t pid = 0; (pid = ::waitpid(-1, &status, WNOHANG)) > 0;) {
-    const auto at = std::find_if(pids_.begin(), pids_.end(), [&](const Rank& r) { return r.pid == pid; });
+    const auto at =
+        std::find_if(pids_.begin(), pids_.end(), [&](const Rank& r) { return r.pid == pid; });
     if (at == pids_.end()) continue;  // the guard, or an adopted orphan
     ended.push_back({at->rank, pid, status});
     pids_.erase(at);

@@ -37,7 +37,8 @@ class RankGroup {
   struct Failure {
     int error;  // errno of the program that could not be run
   };
-  std::optional<Failure> start(int rank, char* const* program, const std::function<void()>& prepare);
+  std::optional<Failure> start(int rank, char* const* program,
+                               const std::function<void()>& prepare);
 
   void signal(int number) const noexcept;
   /// Ranks that have ended since the last call.

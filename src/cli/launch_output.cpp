@@ -108,9 +108,8 @@ void RankOutput::emit_lines(Stream& stream) {
 
 void RankOutput::emit(const Stream& stream, std::string_view line) const {
   if (label_ == Label::json) {
-    const nlohmann::ordered_json json{{"rank", stream.rank},
-                                      {"stream", stream.is_error ? "stderr" : "stdout"},
-                                      {"line", line}};
+    const nlohmann::ordered_json json{
+        {"rank", stream.rank}, {"stream", stream.is_error ? "stderr" : "stdout"}, {"line", line}};
     constexpr auto kReplace = nlohmann::ordered_json::error_handler_t::replace;
     write_all(STDOUT_FILENO, json.dump(-1, ' ', false, kReplace) + "\n");
   } else {

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include <sinew/error.hpp>
 #include "base/text.hpp"
 #include "cli/arguments.hpp"
 #include "cli/closed_form.hpp"
@@ -13,7 +14,6 @@
 #include "cli/table.hpp"
 #include "cli/verbs.hpp"
 #include "model/traffic.hpp"
-#include <sinew/error.hpp>
 
 namespace sinew {
 namespace {
@@ -108,7 +108,8 @@ struct Costs {
   std::string refusal;
 };
 
-Costs costs(const Algorithm& algorithm, int size, std::uint32_t segments, std::vector<int> node_of) {
+Costs costs(const Algorithm& algorithm, int size, std::uint32_t segments,
+            std::vector<int> node_of) {
   Costs result;
   if (node_of.empty()) {
     node_of = default_nodes(algorithm, size);
@@ -130,7 +131,8 @@ Costs costs(const Algorithm& algorithm, int size, std::uint32_t segments, std::v
   return result;
 }
 
-constexpr std::array kAmounts{&Traffic::sent, &Traffic::received, &Traffic::written, &Traffic::read};
+constexpr std::array kAmounts{&Traffic::sent, &Traffic::received, &Traffic::written,
+                              &Traffic::read};
 
 // "1.75 S = 2 (P-1)/P S" for every amount of `costs` that follows a formula in P.
 void note_forms(const Algorithm& algorithm, const Costs& costs, std::set<std::string>& notes) {
@@ -141,7 +143,8 @@ void note_forms(const Algorithm& algorithm, const Costs& costs, std::set<std::st
       std::vector<double> multiples;
       for (const auto& other : tried)
         if (row < other.rows.size() && other.world.message > 0)
-          multiples.push_back(static_cast<double>(other.rows[row].most.*amount) / other.world.message);
+          multiples.push_back(static_cast<double>(other.rows[row].most.*amount) /
+                              other.world.message);
       const auto form = closed_form(multiples);
       const auto value = costs.rows[row].most.*amount;
       if (!form.empty() && value > 0)
@@ -194,16 +197,18 @@ void print_plain(const std::vector<Collective>& collectives) {
       table.add({std::string(row->name), letters(*row), std::string(row->summary)});
     fmt::print("{}\n", table.text());
   }
-  fmt::print("p pipelines in segments   r combines in rank order (deterministic)\n"
-             "i works in place          v works with ragged parts\n"
-             "needs: m shared memory  b buffers in it  n several nodes  2 a power of two\n");
+  fmt::print(
+      "p pipelines in segments   r combines in rank order (deterministic)\n"
+      "i works in place          v works with ragged parts\n"
+      "needs: m shared memory  b buffers in it  n several nodes  2 a power of two\n");
 }
 
 // Indented lines of at most 80 columns.
 std::string wrapped(const std::set<std::string>& parts, std::string_view separator) {
   std::string text, line;
   for (const auto& part : parts) {
-    if (line.size() + separator.size() + part.size() > 76) text += "  " + std::exchange(line, "") + "\n";
+    if (line.size() + separator.size() + part.size() > 76)
+      text += "  " + std::exchange(line, "") + "\n";
     line += line.empty() ? part : fmt::format("{}{}", separator, part);
   }
   return text + "  " + line + "\n";
@@ -214,11 +219,17 @@ void print_costs(const std::vector<Collective>& collectives, int size, std::uint
   const Paint paint(stdout);
   for (const auto collective : collectives) {
     const auto what = about(collective);
-    fmt::print("{}, P={}, S is {}: {}\nTraining: {}.\n", paint.bold(name(collective)), size,
-               what.message, what.does, what.training);
+    fmt::print("{}: {}\nTraining: {}.\nP = {}, S is {}:\n", paint.bold(name(collective)), what.does,
+               what.training, size, what.message);
     using enum Align;
-    Table table({{"algorithm"}, {"rounds", right}, {"sends", right}, {"recvs", right},
-                 {"sent", right}, {"received", right}, {"written", right}, {"read", right}});
+    Table table({{"algorithm"},
+                 {"rounds", right},
+                 {"sends", right},
+                 {"recvs", right},
+                 {"sent", right},
+                 {"received", right},
+                 {"written", right},
+                 {"read", right}});
     std::string notes;
     std::set<std::string> forms;
     for (const auto* row : algorithms_of(collective)) {
@@ -227,7 +238,8 @@ void print_costs(const std::vector<Collective>& collectives, int size, std::uint
       if (segments == 1 && node_of.empty()) note_forms(*row, cost, forms);
       if (!cost.refusal.empty()) table.add({std::string(row->name), "does", "not", "fit"});
       for (const auto& [who, most] : cost.rows) {
-        const auto label = who.empty() ? std::string(row->name) : fmt::format("{} {}", row->name, who);
+        const auto label =
+            who.empty() ? std::string(row->name) : fmt::format("{} {}", row->name, who);
         const auto part = [&](std::uint64_t chunks) { return share(chunks, cost.world.message); };
         table.add({label, std::to_string(cost.world.rounds), std::to_string(most.sends),
                    std::to_string(most.recvs), part(most.sent), part(most.received),
@@ -238,8 +250,9 @@ void print_costs(const std::vector<Collective>& collectives, int size, std::uint
       notes += wrapped(forms, "; ");
     fmt::print("{}{}\n", table.text(), notes);
   }
-  fmt::print("Counted from the schedules; each figure is that of the busiest rank.\n"
-             "written, read: shared memory that other ranks read, or that is theirs.\n");
+  fmt::print(
+      "Counted from the schedules; each figure is that of the busiest rank.\n"
+      "written, read: shared memory that other ranks read, or that is theirs.\n");
 }
 
 }  // namespace

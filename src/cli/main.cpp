@@ -7,9 +7,9 @@
 #include <string_view>
 #include <vector>
 
+#include <sinew/error.hpp>
 #include "base/text.hpp"
 #include "cli/verbs.hpp"
-#include <sinew/error.hpp>
 
 namespace sinew {
 namespace {
@@ -24,6 +24,8 @@ constexpr std::array kVerbs = std::to_array<Verb>({
     {"list", "the collectives and their algorithms, and what each costs", run_list},
     {"verify", "prove that schedules do what their collective promises", run_verify},
     {"draw", "a schedule as text, SVG, JSON or GOAL", run_draw},
+    {"demo", "every collective on small numbers: before, after, steps, bytes", run_demo},
+    {"bench", "time collectives, beside Open MPI, MPICH and Gloo if asked", run_bench},
     {"launch", "start ranks of a program on this host", run_launch},
     {"doctor", "what on this machine would get in the way, and its repair", run_doctor},
 });
@@ -34,6 +36,8 @@ Examples:
   sinew verify --all -p 1..33,64
   sinew draw allreduce --algo ring -p 4
   sinew draw allreduce --algo ring -p 4 --format svg > ring.svg
+  sinew demo collectives -p 4
+  sinew bench allreduce -p 2,8 -b 8 -e 16M -f 8 --against openmpi,mpich,gloo
   sinew launch -n 4 -- ./program --its-option
 
 `sinew VERB --help` explains a verb. Results go to stdout, talk to stderr.
@@ -66,10 +70,14 @@ int dispatch(int argc, char** argv) {
 int status_of(Errc code) {
   switch (code) {
     case Errc::invalid_argument:
-    case Errc::unsupported: return kUsage;
-    case Errc::not_verified: return kWrong;
-    case Errc::timeout: return kTimeout;
-    default: return kFailed;
+    case Errc::unsupported:
+      return kUsage;
+    case Errc::not_verified:
+      return kWrong;
+    case Errc::timeout:
+      return kTimeout;
+    default:
+      return kFailed;
   }
 }
 

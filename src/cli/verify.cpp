@@ -5,13 +5,13 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include <sinew/error.hpp>
 #include "base/text.hpp"
 #include "cli/arguments.hpp"
 #include "cli/output.hpp"
 #include "cli/table.hpp"
 #include "cli/verbs.hpp"
 #include "collective/sweep.hpp"
-#include <sinew/error.hpp>
 
 namespace sinew {
 namespace {
@@ -65,7 +65,8 @@ std::string properties(Collective collective, bool same_order, bool rank_order) 
 
 void print_counterexample(const Counterexample& wrong) {
   fmt::print("counterexample: {}\n  {}\n", wrong.place, wrong.conditions);
-  if (wrong.fault.rank >= 0) fmt::print("  rank {}, round {}\n", wrong.fault.rank, wrong.fault.round);
+  if (wrong.fault.rank >= 0)
+    fmt::print("  rank {}, round {}\n", wrong.fault.rank, wrong.fault.round);
   fmt::print("  {}\n", wrong.fault.why);
 }
 
@@ -102,7 +103,8 @@ std::vector<const Algorithm*> chosen(const std::string& collective, const std::s
   return {&find_algorithm(which, algo)};
 }
 
-int verify_rows(const std::vector<const Algorithm*>& rows, const std::vector<int>& sizes, bool json) {
+int verify_rows(const std::vector<const Algorithm*>& rows, const std::vector<int>& sizes,
+                bool json) {
   const auto begin = std::chrono::steady_clock::now();
   const Paint paint(stdout);
   ProgressLine progress;
@@ -118,11 +120,12 @@ int verify_rows(const std::vector<const Algorithm*>& rows, const std::vector<int
     const auto label = outcome.wrong         ? paint.bad("WRONG")
                        : outcome.worlds == 0 ? paint.warn("no fit")
                                              : paint.good("ok");
-    auto line = fmt::format("{:<14} {:<18} {}{}  {:>5} worlds  {}", name(row->collective), row->name,
-                            label, std::string(6 - display_width(label), ' '), outcome.worlds,
-                            outcome.wrong || outcome.worlds == 0
-                                ? ""
-                                : properties(row->collective, outcome.same_order, outcome.rank_order));
+    auto line =
+        fmt::format("{:<14} {:<18} {}{}  {:>5} worlds  {}", name(row->collective), row->name, label,
+                    std::string(6 - display_width(label), ' '), outcome.worlds,
+                    outcome.wrong || outcome.worlds == 0
+                        ? ""
+                        : properties(row->collective, outcome.same_order, outcome.rank_order));
     line.erase(line.find_last_not_of(' ') + 1);
     fmt::print("{}\n", line);
     if (outcome.wrong) print_counterexample(*outcome.wrong);
@@ -163,9 +166,14 @@ int verify_document(const std::string& path, bool json) {
   const bool in_place = verify(world, {.placement = Placement::in_place}).ok();
   const bool by_reference = verify(world, {.exposure = Exposure::referenced}).ok();
   if (json) {
-    Json document{{"schema", "sinew-verify"}, {"version", 1}, {"sinew", SINEW_VERSION},
-                  {"schedule", path},         {"ok", !wrong}, {"same_order", verdict.same_order},
-                  {"rank_order", verdict.rank_order}, {"in_place", in_place},
+    Json document{{"schema", "sinew-verify"},
+                  {"version", 1},
+                  {"sinew", SINEW_VERSION},
+                  {"schedule", path},
+                  {"ok", !wrong},
+                  {"same_order", verdict.same_order},
+                  {"rank_order", verdict.rank_order},
+                  {"in_place", in_place},
                   {"by_reference", by_reference}};
     if (wrong) document["counterexample"] = counterexample_json(*wrong);
     fmt::print("{}\n", document.dump(1));
@@ -174,7 +182,8 @@ int verify_document(const std::string& path, bool json) {
   } else {
     const auto text = properties(world.collective, verdict.same_order, verdict.rank_order);
     fmt::print("{}: ok{}{}; in place: {}; published by reference: {}\n", place,
-               text.empty() ? "" : ", ", text, in_place ? "yes" : "no", by_reference ? "yes" : "no");
+               text.empty() ? "" : ", ", text, in_place ? "yes" : "no",
+               by_reference ? "yes" : "no");
   }
   return wrong ? kWrong : kFine;
 }
@@ -182,9 +191,10 @@ int verify_document(const std::string& path, bool json) {
 }  // namespace
 
 int run_verify(int argc, char** argv) {
-  CLI::App app{"Proves, with symbols instead of data, that schedules do what their collective\n"
-               "promises: both send modes, roots, pipeline depths, node maps, in-place calls.",
-               "sinew verify"};
+  CLI::App app{
+      "Proves, with symbols instead of data, that schedules do what their collective\n"
+      "promises: both send modes, roots, pipeline depths, node maps, in-place calls.",
+      "sinew verify"};
   std::string collective, algo = "all", ranks = "1..16", schedule;
   bool all = false, json = false;
   app.add_option("collective", collective, "only this one, e.g. allreduce");
@@ -201,7 +211,8 @@ int run_verify(int argc, char** argv) {
     return verify_document(schedule, json);
   }
   if (collective.empty() && !all && algo == "all")
-    throw Error(Errc::invalid_argument, "verify what? Name a collective, or say --all or --schedule");
+    throw Error(Errc::invalid_argument,
+                "verify what? Name a collective, or say --all or --schedule");
   if (!collective.empty() && all)
     throw Error(Errc::invalid_argument, "--all is every collective; leave it or the name out");
   return verify_rows(chosen(collective, algo), parse_ranks(ranks), json);

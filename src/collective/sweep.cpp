@@ -37,7 +37,8 @@ std::vector<Setting> settings(const Algorithm& algorithm, int size) {
   for (const auto& nodes : node_maps(size)) {
     if (!algorithm.fits({0, size, 0, 1, nodes}, {true, true})) continue;
     for (const int root : roots)
-      for (const auto segments : depths) result.push_back({&algorithm, size, root, segments, nodes});
+      for (const auto segments : depths)
+        result.push_back({&algorithm, size, root, segments, nodes});
     if (!algorithm.fits({0, size, 0, 1, {}}, {true, true})) continue;
     break;  // one map is enough for those that do not look at it
   }

@@ -5,7 +5,6 @@
 #include <map>
 #include <set>
 
-
 namespace sinew {
 namespace {
 
@@ -17,21 +16,33 @@ double schedule_ns(const Schedule& schedule, double bytes, const CostTable& cost
   double work = 0;
   for (const auto& step : schedule.steps) {
     const double moved = chunk * std::max(step.src.count, step.dst.count);
-    const double members = step.group >= 0
-                               ? static_cast<double>(schedule.groups[static_cast<std::size_t>(step.group)].size())
-                               : static_cast<double>(schedule.size);
+    const double members =
+        step.group >= 0
+            ? static_cast<double>(schedule.groups[static_cast<std::size_t>(step.group)].size())
+            : static_cast<double>(schedule.size);
     auto& wait = waits[step.round];
     switch (step.op) {
       case Op::send:
-      case Op::recv: work += moved * cost.message_byte_ns; wait = std::max(wait, cost.message_ns); break;
+      case Op::recv:
+        work += moved * cost.message_byte_ns;
+        wait = std::max(wait, cost.message_ns);
+        break;
       case Op::recv_reduce:
         work += moved * (cost.message_byte_ns + cost.reduce_byte_ns);
         wait = std::max(wait, cost.message_ns);
         break;
-      case Op::copy: break;  // free in place, which is the common case
-      case Op::reduce: work += moved * cost.reduce_byte_ns; break;
-      case Op::publish: work += moved * cost.publish_byte_ns; break;
-      case Op::gather_copy: work += moved * cost.gather_byte_ns; wait = std::max(wait, cost.wait_ns); break;
+      case Op::copy:
+        break;  // free in place, which is the common case
+      case Op::reduce:
+        work += moved * cost.reduce_byte_ns;
+        break;
+      case Op::publish:
+        work += moved * cost.publish_byte_ns;
+        break;
+      case Op::gather_copy:
+        work += moved * cost.gather_byte_ns;
+        wait = std::max(wait, cost.wait_ns);
+        break;
       case Op::gather_reduce:
         work += moved * ((members - 1) * cost.gather_byte_ns + cost.reduce_byte_ns);
         wait = std::max(wait, cost.wait_ns);
@@ -58,19 +69,23 @@ CostTable cost_table(std::string_view transport, std::uint64_t slot_bytes) {
   return {15000, 0.8, 0, 0, 0, 0.05, 0, slot};
 }
 
-std::uint32_t segments_for(const Algorithm& algorithm, std::uint64_t bytes, std::uint64_t chunk_bytes) {
+std::uint32_t segments_for(const Algorithm& algorithm, std::uint64_t bytes,
+                           std::uint64_t chunk_bytes) {
   if (!algorithm.traits.pipelines) return 1;
   constexpr std::uint64_t kChunk = 64 << 10;
   const auto chunk = chunk_bytes > 0 ? chunk_bytes : kChunk;
   return static_cast<std::uint32_t>(std::clamp<std::uint64_t>((bytes + chunk - 1) / chunk, 1, 256));
 }
 
-double estimate_ns(const Algorithm& algorithm, Place place, std::uint64_t bytes, const CostTable& cost) {
+double estimate_ns(const Algorithm& algorithm, Place place, std::uint64_t bytes,
+                   const CostTable& cost) {
   // The slowest of a few: first, second, middle, last. The same few on every rank.
   double slowest = 0;
-  for (const int rank : std::set<int>{0, std::min(1, place.size - 1), place.size / 2, place.size - 1}) {
+  for (const int rank :
+       std::set<int>{0, std::min(1, place.size - 1), place.size / 2, place.size - 1}) {
     place.rank = rank;
-    slowest = std::max(slowest, schedule_ns(algorithm.make(place), static_cast<double>(bytes), cost));
+    slowest =
+        std::max(slowest, schedule_ns(algorithm.make(place), static_cast<double>(bytes), cost));
   }
   return slowest;
 }

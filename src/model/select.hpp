@@ -10,22 +10,24 @@ namespace sinew {
 
 /// What things cost on a medium, in nanoseconds. Equal on all ranks, or they would choose apart.
 struct CostTable {
-  double message_ns;         // one message between two ranks, however short
-  double message_byte_ns;    // each byte of it, copied in and out
-  double wait_ns;            // noticing that others have published
-  double publish_byte_ns;    // copying into one's slot
-  double gather_byte_ns;     // reading another's slot
-  double reduce_byte_ns;     // combining, for each byte of each input
-  double pass_ns;            // beginning another slice of a sliced schedule
+  double message_ns;       // one message between two ranks, however short
+  double message_byte_ns;  // each byte of it, copied in and out
+  double wait_ns;          // noticing that others have published
+  double publish_byte_ns;  // copying into one's slot
+  double gather_byte_ns;   // reading another's slot
+  double reduce_byte_ns;   // combining, for each byte of each input
+  double pass_ns;          // beginning another slice of a sliced schedule
   double slot_bytes;
 };
 
 CostTable cost_table(std::string_view transport, std::uint64_t slot_bytes);
 
 /// How deep to pipeline `bytes`; 1 for algorithms that do not.
-std::uint32_t segments_for(const Algorithm& algorithm, std::uint64_t bytes, std::uint64_t chunk_bytes);
+std::uint32_t segments_for(const Algorithm& algorithm, std::uint64_t bytes,
+                           std::uint64_t chunk_bytes);
 
 /// Time of one call on `bytes` (the large buffer of a rank), derived from the schedule itself.
-double estimate_ns(const Algorithm& algorithm, Place place, std::uint64_t bytes, const CostTable& cost);
+double estimate_ns(const Algorithm& algorithm, Place place, std::uint64_t bytes,
+                   const CostTable& cost);
 
 }  // namespace sinew

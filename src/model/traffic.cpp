@@ -22,17 +22,22 @@ void count(const Schedule& schedule, const Step& step, Traffic& traffic) {
       ++traffic.recvs;
       traffic.received += step.dst.count;
       break;
-    case Op::publish: traffic.written += step.src.count; break;
+    case Op::publish:
+      traffic.written += step.src.count;
+      break;
     case Op::gather_copy:
       if (step.peer != schedule.rank) traffic.read += step.dst.count;
       break;
-    case Op::gather_reduce: traffic.read += others() * step.dst.count; break;
+    case Op::gather_reduce:
+      traffic.read += others() * step.dst.count;
+      break;
     case Op::gather_reduce_all:
       traffic.read += others() * step.dst.count;
       traffic.written += others() * step.dst.count;
       break;
     case Op::copy:
-    case Op::reduce: break;
+    case Op::reduce:
+      break;
   }
 }
 

@@ -1,4 +1,5 @@
-// What a world of schedules moves, counted step by step: rounds, messages and shares of the message.
+// What a world of schedules moves, counted step by step: rounds, messages and shares of the
+// message.
 #pragma once
 
 #include <cstdint>

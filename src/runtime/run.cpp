@@ -92,7 +92,7 @@ bool Run::next_pass() noexcept {
   if (pass_ + 1 >= plan_->passes) {
     if (plan_->divide_output)
       divide(plan_->binding().dtype, output_,
-             plan_->binding().output.total() / plan_->reducer.element_bytes, plan_->binding().divisor);
+             plan_->binding().output.total() / size_of(plan_->binding().dtype), plan_->binding().divisor);
     return false;
   }
   ++pass_;

@@ -6,8 +6,8 @@
 #include <map>
 #include <tuple>
 
-#include "schedule/form.hpp"
 #include <sinew/error.hpp>
+#include "schedule/form.hpp"
 
 namespace sinew {
 namespace {
@@ -20,8 +20,8 @@ constexpr int kSequenceBits = 20;
 struct Action {
   enum Kind : std::uint8_t { send, recv, calc } kind;
   int peer;
-  std::uint16_t lane;   // the channel, or kBoardLane
-  std::uint64_t bytes;  // a recv takes what the matching send says
+  std::uint16_t lane;            // the channel, or kBoardLane
+  std::uint64_t bytes;           // a recv takes what the matching send says
   std::uint64_t calc_bytes = 0;  // combined after it arrived
 };
 using Rounds = std::map<std::pair<std::uint16_t, std::uint32_t>, std::vector<Action>>;
@@ -30,7 +30,8 @@ using Rounds = std::map<std::pair<std::uint16_t, std::uint32_t>, std::vector<Act
 class Sizes {
  public:
   Sizes(const World& world, std::uint64_t bytes)
-      : chunks_(std::max({1U, world.ranks[0].chunks[0], world.ranks[0].chunks[1]})), bytes_(bytes) {}
+      : chunks_(std::max({1U, world.ranks[0].chunks[0], world.ranks[0].chunks[1]})),
+        bytes_(bytes) {}
 
   [[nodiscard]] std::uint64_t of(const Schedule& schedule, const Chunks& range) const {
     std::uint64_t total = 0;
@@ -79,15 +80,25 @@ class Translation {
     auto& mine = at(schedule.rank, step);
     const auto src = sizes_.of(schedule, step.src), dst = sizes_.of(schedule, step.dst);
     switch (step.op) {
-      case Op::send: mine.push_back({Action::send, step.peer, step.channel, src}); break;
-      case Op::recv: mine.push_back({Action::recv, step.peer, step.channel, dst}); break;
+      case Op::send:
+        mine.push_back({Action::send, step.peer, step.channel, src});
+        break;
+      case Op::recv:
+        mine.push_back({Action::recv, step.peer, step.channel, dst});
+        break;
       case Op::recv_reduce:
         mine.push_back({Action::recv, step.peer, step.channel, dst, dst});
         break;
       case Op::copy:
-      case Op::reduce: mine.push_back({Action::calc, -1, 0, dst}); break;
-      case Op::publish: mine.push_back({Action::calc, -1, 0, src}); break;
-      default: add_gather(schedule, step, dst); break;
+      case Op::reduce:
+        mine.push_back({Action::calc, -1, 0, dst});
+        break;
+      case Op::publish:
+        mine.push_back({Action::calc, -1, 0, src});
+        break;
+      default:
+        add_gather(schedule, step, dst);
+        break;
     }
   }
 
@@ -136,7 +147,8 @@ class Translation {
       std::vector<int> ends;
       for (const auto& action : actions) {
         text += fmt::format("l{}: {}\n", ++label, line(rank, action, numbers));
-        if (before != joints.end()) text += fmt::format("l{} requires l{}\n", label, before->second);
+        if (before != joints.end())
+          text += fmt::format("l{} requires l{}\n", label, before->second);
         if (action.calc_bytes > 0) {
           text += fmt::format("l{}: calc {}\n", label + 1, action.calc_bytes / kBytesPerNs);
           text += fmt::format("l{} requires l{}\n", label + 1, label);
@@ -155,7 +167,8 @@ class Translation {
                                  std::map<Lane, std::size_t>& numbers) const {
     if (action.kind == Action::calc) return fmt::format("calc {}", action.bytes / kBytesPerNs);
     const bool sends = action.kind == Action::send;
-    const Lane lane = sends ? Lane{rank, action.peer, action.lane} : Lane{action.peer, rank, action.lane};
+    const Lane lane =
+        sends ? Lane{rank, action.peer, action.lane} : Lane{action.peer, rank, action.lane};
     const auto number = numbers[lane]++;
     const auto bytes = sends ? action.bytes : sent_bytes(lane, number, action);
     const auto tag = (std::size_t{action.lane} << kSequenceBits) + number;

@@ -8,10 +8,11 @@
 
 namespace sinew {
 
-/// `bytes` is the size of the message: the larger user buffer, cut evenly into its chunks (the first
-/// ones take the remainder).
+/// `bytes` is the size of the message: the larger user buffer, cut evenly into its chunks (the
+/// first ones take the remainder).
 ///
-/// - A step is a `send`, `recv` or `calc`; a round ends in a `calc 0` that its steps precede and the
+/// - A step is a `send`, `recv` or `calc`; a round ends in a `calc 0` that its steps precede and
+/// the
 ///   steps of the channel's next round require.
 /// - The n-th message from one rank to another on a channel has a tag of its own, so matching does
 ///   not depend on the simulator's order. One that carries no data counts as one byte.

@@ -54,7 +54,8 @@ void replace_each(const Json& document, const Json& value) {
 }
 
 TEST(Json, any_value_of_another_kind_is_an_error_or_harmless_and_never_a_crash) {
-  const auto document = Json::parse(to_json(make_world(find_algorithm(Collective::allreduce, "two_level"), 4, 0, 1, std::vector{0, 0, 1, 1})));
+  const auto document = Json::parse(to_json(make_world(
+      find_algorithm(Collective::allreduce, "two_level"), 4, 0, 1, std::vector{0, 0, 1, 1})));
   for (const Json& value : {Json(nullptr), Json(true), Json("text"), Json(-1), Json(4'000'000'000U),
                             Json(Json::array()), Json(Json::object())})
     replace_each(document, value);

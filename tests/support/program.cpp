@@ -82,8 +82,14 @@ bool Program::read_some() {
   return true;
 }
 
-bool Program::wait_for(const std::string& text) {
-  while (ran_.out.find(text) == std::string::npos)
+bool Program::wait_for(const std::string& text, int times) {
+  const auto seen = [&] {
+    int count = 0;
+    for (auto at = ran_.out.find(text); at != std::string::npos; at = ran_.out.find(text, at + 1))
+      ++count;
+    return count;
+  };
+  while (seen() < times)
     if (!read_some()) return false;
   return true;
 }

@@ -22,8 +22,8 @@ class Program {
   Program& operator=(const Program&) = delete;
 
   [[nodiscard]] pid_t pid() const noexcept { return pid_; }
-  /// Reads standard output until `text` appears; false at its end.
-  bool wait_for(const std::string& text);
+  /// Reads standard output until `text` has appeared `times` times; false at its end.
+  bool wait_for(const std::string& text, int times = 1);
   Ran finish();
 
  private:

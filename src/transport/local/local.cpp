@@ -1,27 +1,13 @@
 #include "transport/local/local.hpp"
 
 #include <fmt/format.h>
-#include <sched.h>
 
 #include <algorithm>
-#include <cmath>
-#include <fstream>
 
+#include "transport/cores.hpp"
 #include <sinew/error.hpp>
 
 namespace sinew {
-
-int allowed_cores() {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  int cores = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
-  // cgroup v2: "<quota> <period>" in microseconds, or "max".
-  std::ifstream file("/sys/fs/cgroup/cpu.max");
-  double quota = 0, period = 0;
-  if (file >> quota >> period && period > 0)
-    cores = std::min(cores, std::max(1, static_cast<int>(std::ceil(quota / period))));
-  return std::max(1, cores);
-}
 
 LocalHub::LocalHub(int size, const SegmentOptions& options, int cores)
     : options_(options),

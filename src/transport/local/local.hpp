@@ -32,7 +32,4 @@ class LocalHub : public std::enable_shared_from_this<LocalHub> {
   std::map<std::string, std::pair<std::shared_ptr<LocalHub>, std::size_t>> subsets_;
 };
 
-/// Processors this process may run on: affinity and cgroup quota, at least 1.
-int allowed_cores();
-
 }  // namespace sinew

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <poll.h>
+#include <sched.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -12,7 +13,7 @@
 #include <cstring>
 #include <thread>
 
-#include "transport/local/local.hpp"
+#include "transport/cores.hpp"
 #include "transport/shm/pid_watch.hpp"
 #include <sinew/error.hpp>
 
@@ -21,11 +22,19 @@ namespace {
 
 using namespace std::chrono_literals;
 
+cpu_set_t own_cpus() {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  sched_getaffinity(0, sizeof set, &set);
+  return set;
+}
+
 /// What a rank says when it joins. Fixed size; nothing is allocated from what it contains.
 struct Hello {
   char magic[8] = {'s', 'i', 'n', 'e', 'w', '-', '1', 0};
   std::int32_t rank = -1;
   std::int32_t size = 0;
+  cpu_set_t cpus = own_cpus();  // where it may run; all ranks' together are the cores of the group
 };
 /// What rank 0 answers, with the segment's descriptor, when everyone is there.
 struct Welcome {
@@ -141,6 +150,7 @@ Joined gather_ranks(const ShmJoin& join, Deadline deadline) {
   std::vector<Socket> members;
   std::vector<bool> here(static_cast<std::size_t>(join.size), false);
   here[0] = true;
+  cpu_set_t cpus = own_cpus();
   while (static_cast<int>(members.size()) < join.size - 1) {
     if (!wait_readable(listener, deadline)) {
       std::vector<int> missing;
@@ -159,9 +169,10 @@ Joined gather_ranks(const ShmJoin& join, Deadline deadline) {
       throw Error(Errc::invalid_argument, fmt::format("rendezvous: process {} says it is rank {} of {}, but this job has {} ranks and each joins once", pid, hello.rank, hello.size, join.size));
     here[static_cast<std::size_t>(hello.rank)] = true;
     segment->status(hello.rank).pid.store(pid);
+    CPU_OR(&cpus, &cpus, &hello.cpus);
     members.push_back(std::move(member));
   }
-  const int cores = join.cores > 0 ? join.cores : allowed_cores();
+  const int cores = join.cores > 0 ? join.cores : within_quota(CPU_COUNT(&cpus));
   for (const auto& member : members) send_welcome(member, {cores}, segment->descriptor());
   return {std::move(segment), cores};
 }

@@ -1,0 +1,243 @@
+#include "cli/bench_contender.hpp"
+
+#include <fmt/format.h>
+#include <sched.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/text.hpp"
+#include "cli/arguments.hpp"
+#include "kernel/reduce.hpp"
+#include "measure/measure.hpp"
+#include "transport/cores.hpp"
+#include "transport/local/local.hpp"
+#include "transport/shm/shm.hpp"
+
+namespace sinew {
+namespace {
+
+using namespace std::chrono_literals;
+using bench::Buffers;
+using bench::Case;
+using bench::Seat;
+
+// Small integers, exact in every type under every operation.
+int sample_value(int rank, std::size_t element, ReduceOp op) {
+  const auto mixed = static_cast<int>((element * 7 + static_cast<std::size_t>(rank) * 3) % 4);
+  return op == ReduceOp::prod ? 1 + mixed % 2 : mixed;
+}
+
+void put(DType dtype, std::byte* at, int value) {
+  const auto store = [&](auto element) { std::memcpy(at, &element, sizeof element); };
+  switch (dtype) {
+    case DType::f32:
+      return store(static_cast<float>(value));
+    case DType::f64:
+      return store(static_cast<double>(value));
+    case DType::f16:
+      return store(to_f16(static_cast<float>(value)));
+    case DType::bf16:
+      return store(to_bf16(static_cast<float>(value)));
+    case DType::i8:
+      return store(static_cast<std::int8_t>(value));
+    case DType::u8:
+      return store(static_cast<std::uint8_t>(value));
+    case DType::i32:
+      return store(static_cast<std::int32_t>(value));
+    case DType::i64:
+      return store(static_cast<std::int64_t>(value));
+    case DType::u64:
+      return store(static_cast<std::uint64_t>(value));
+  }
+}
+
+class SinewContender final : public bench::Contender {
+ public:
+  SinewContender(Communicator communicator, const BenchSetup& setup)
+      : communicator_(std::move(communicator)), algorithm_(setup.algorithm), shared_(setup.shared_buffers) {}
+
+  bool supports(const Case& what) override {
+    if (algorithm_.empty()) return true;
+    auto call = call_for(what, communicator_.size());
+    for (const auto& candidate : communicator_.explain(call))
+      if (candidate.algorithm == algorithm_) return candidate.refused.empty() || shared_;
+    return installed_;
+  }
+  void set_installed() { installed_ = true; }
+
+  std::span<std::byte> alloc(std::size_t bytes) override {
+    if (!shared_) return Contender::alloc(bytes);
+    auto buffer = communicator_.alloc_shared(bytes);
+    const auto memory = std::as_writable_bytes(buffer.as<std::uint8_t>());
+    buffers_.emplace(memory.data(), std::move(buffer));
+    return memory;
+  }
+  void free(std::span<std::byte> memory) noexcept override {
+    if (shared_)
+      buffers_.erase(memory.data());
+    else
+      Contender::free(memory);
+  }
+
+  void prepare(const Case& what, const Buffers& buffers) override {
+    what_ = from_options(what.options);
+    parts_.clear();
+    recv_parts_.clear();
+    call_ = call_for(what, communicator_.size());
+    call_.options.algorithm = algorithm_;
+    call_.input = what.in_place || what.collective == bench::Collective::broadcast
+                      ? buffers.output.data()
+                      : buffers.input.data();
+    call_.output = buffers.output.data();
+    if (what.collective == bench::Collective::broadcast) call_.input = call_.output;
+    if (what.collective == bench::Collective::allgatherv) {
+      parts_.assign(what.counts.begin(), what.counts.end());
+      call_.count = parts_[static_cast<std::size_t>(communicator_.rank())];
+      call_.counts = parts_;
+    }
+    if (what.collective == bench::Collective::alltoallv) {
+      for (int peer = 0; peer < communicator_.size(); ++peer) {
+        parts_.push_back(
+            bench::pair_elements(what, communicator_.rank(), peer, communicator_.size()));
+        recv_parts_.push_back(
+            bench::pair_elements(what, peer, communicator_.rank(), communicator_.size()));
+      }
+      call_.counts = parts_;
+      call_.recv_counts = recv_parts_;
+    }
+  }
+
+  void run() override { communicator_.run(call_); }
+
+  void fill(const Case& what, Seat seat, const Buffers& buffers) override {
+    what_ = from_options(what.options);
+    if (is_default()) return Contender::fill(what, seat, buffers);
+    fill_from(seat.rank, 0, buffers.input);
+    if (what.in_place) fill_from(seat.rank, 0, buffers.output);
+  }
+  std::uint64_t count_wrong(const Case& what, Seat seat, const Buffers& buffers) override {
+    if (is_default()) return Contender::count_wrong(what, seat, buffers);
+    if (what.collective == bench::Collective::reduce && seat.rank != what.root) return 0;
+    const auto element = size_of(what_.dtype);
+    const std::size_t first =
+        what.collective == bench::Collective::reduce_scatter
+            ? static_cast<std::size_t>(seat.rank) * (buffers.output.size() / element)
+            : 0;
+    std::vector<std::byte> expected(buffers.output.size()), theirs(expected.size());
+    fill_from(0, first, expected);
+    const auto reducer = find_scalar_reducer(what_.dtype, what_.op);
+    for (int rank = 1; rank < seat.ranks; ++rank) {
+      fill_from(rank, first, theirs);
+      reducer.pair(expected.data(), theirs.data(), expected.size() / element);
+    }
+    if (what_.op == ReduceOp::avg)
+      divide(what_.dtype, expected.data(), expected.size() / element, seat.ranks);
+    std::uint64_t wrong = 0;
+    for (std::size_t at = 0; at + element <= expected.size(); at += element)
+      wrong += std::memcmp(expected.data() + at, buffers.output.data() + at, element) != 0 ? 1 : 0;
+    return wrong;
+  }
+
+ private:
+  // Copies of f32 are checked by the loop itself; a reduction in another type is checked here.
+  [[nodiscard]] bool is_default() const {
+    return !reduces(call_.collective) || (what_.dtype == DType::f32 && what_.op == ReduceOp::sum);
+  }
+  void fill_from(int rank, std::size_t first, std::span<std::byte> bytes) const {
+    const auto element = size_of(what_.dtype);
+    for (std::size_t i = 0; i * element < bytes.size(); ++i)
+      put(what_.dtype, bytes.data() + i * element, sample_value(rank, first + i, what_.op));
+  }
+
+  Communicator communicator_;
+  std::string algorithm_;
+  bool shared_;
+  bool installed_ = false;  // a schedule of the user's
+  BenchCase what_;
+  Call call_;
+  std::vector<std::size_t> parts_, recv_parts_;
+  std::map<std::byte*, SharedBuffer> buffers_;
+};
+
+void bind_to_core(int rank) {
+  cpu_set_t allowed, one;
+  CPU_ZERO(&allowed);
+  CPU_ZERO(&one);
+  if (sched_getaffinity(0, sizeof allowed, &allowed) != 0) return;
+  int skip = rank;
+  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu)
+    if (CPU_ISSET(cpu, &allowed) && skip-- == 0) CPU_SET(cpu, &one);
+  if (CPU_COUNT(&one) == 1) sched_setaffinity(0, sizeof one, &one);
+}
+
+void serve_as_sinew(bench::Control& control, std::unique_ptr<Transport> transport,
+                    const BenchSetup& setup) {
+  Communicator communicator(std::move(transport),
+                            {.timeout = 60s, .chunk_bytes = setup.chunk_bytes});
+  if (!setup.schedule.empty()) communicator.install(parse_world(read_text(setup.schedule)));
+  SinewContender contender(std::move(communicator), setup);
+  if (!setup.schedule.empty()) contender.set_installed();
+  bench::serve(control, contender);
+}
+
+}  // namespace
+
+std::string to_options(const BenchCase& what) {
+  if (what.dtype == DType::f32 && what.op == ReduceOp::sum) return "";
+  return fmt::format("{} {}", name(what.dtype), name(what.op));
+}
+
+BenchCase from_options(std::string_view options) {
+  if (options.empty()) return {};
+  const auto words = split(options, ' ');
+  return {parse_dtype(words[0]), parse_reduce_op(words[1])};
+}
+
+Collective collective_of(bench::Collective collective) {
+  if (collective == bench::Collective::allgatherv) return Collective::allgather;
+  if (collective == bench::Collective::alltoallv) return Collective::alltoall;
+  return parse_collective(bench::name(collective));
+}
+
+Call call_for(const bench::Case& what, int ranks) {
+  const auto mine = from_options(what.options);
+  Call call;
+  call.collective = collective_of(what.collective);
+  call.dtype = mine.dtype;
+  call.op = mine.op;
+  call.root = what.root;
+  const bool whole = call.collective == Collective::allreduce ||
+                     call.collective == Collective::reduce ||
+                     call.collective == Collective::broadcast;
+  call.count = whole ? what.bytes / what.element_bytes : bench::elements_per_rank(what, ranks);
+  if (call.collective == Collective::barrier) call.count = 0;
+  return call;
+}
+
+bench::Launcher sinew_ranks(const BenchSetup& setup) {
+  if (setup.transport == "local")
+    return [setup](const bench::Launch& launch, std::vector<pid_t>& children) {
+      // The hub is made in the child, by the first thread to come.
+      auto hub = std::make_shared<std::shared_ptr<LocalHub>>();
+      auto once = std::make_shared<std::once_flag>();
+      bench::fork_threads([=](bench::Control& control) {
+        std::call_once(*once, [&] { *hub = LocalHub::make(control.seat().ranks); });
+        serve_as_sinew(control, (*hub)->join(control.seat().rank), setup);
+      })(launch, children);
+    };
+  return [setup](const bench::Launch& launch, std::vector<pid_t>& children) {
+    const auto rendezvous = "sinew-bench" + launch.control;  // one segment a group, one name
+    bench::fork_ranks([=](bench::Control& control) {
+      const auto [rank, ranks] = control.seat();
+      if (setup.bind && ranks <= allowed_cores()) bind_to_core(rank);
+      ShmJoin join;
+      join.rendezvous = rendezvous;
+      join.rank = rank;
+      join.size = ranks;
+      serve_as_sinew(control, join_shm(join, Clock::now() + 30s), setup);
+    })(launch, children);
+  };
+}
+
+}  // namespace sinew

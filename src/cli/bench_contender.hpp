@@ -1,0 +1,40 @@
+// Our side of a benchmark: one rank of a Sinew group as a contender.
+#pragma once
+
+#include <map>
+#include <string>
+
+#include <sinew/communicator.hpp>
+#include "measure/contender.hpp"
+#include "measure/launch.hpp"
+
+namespace sinew {
+
+/// What is benchmarked, the same for all sizes of a run.
+struct BenchSetup {
+  std::string transport = "shm";
+  std::string algorithm;  // "": choose
+  bool shared_buffers = false;
+  bool bind = true;  // a core each, where there are enough
+  std::uint64_t chunk_bytes = 0;
+  std::string schedule;  // a document to install, or ""
+};
+
+/// What peers cannot do travels to our ranks in Case::options; "" for f32 sums.
+struct BenchCase {
+  DType dtype = DType::f32;
+  ReduceOp op = ReduceOp::sum;
+};
+std::string to_options(const BenchCase& what);
+BenchCase from_options(std::string_view options);
+
+/// The collective of ours behind a bench collective ("allgatherv" is an allgather with counts).
+Collective collective_of(bench::Collective collective);
+
+/// Starts a group of Sinew ranks for a tournament.
+bench::Launcher sinew_ranks(const BenchSetup& setup);
+
+/// The call a contender makes for a case, without pointers: for `--explain`.
+Call call_for(const bench::Case& what, int ranks);
+
+}  // namespace sinew

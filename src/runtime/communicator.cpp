@@ -73,23 +73,27 @@ struct Communicator::State {
     active.descriptor = planned.descriptor;
     active.descriptor.tag = call.options.tag;
     active.tag = {++sequence, fingerprint = next_fingerprint(fingerprint, active.descriptor)};
-    active.run = Run(planned.plan, static_cast<const std::byte*>(call.input), static_cast<std::byte*>(call.output));
+    active.run.set(planned.plan, static_cast<const std::byte*>(call.input), static_cast<std::byte*>(call.output));
   }
 
   void begin(Active& active) {
     active.planned->in_use = true;
     transport->enter(active.tag, active.descriptor);
+    active.run.begin(*transport, active.tag);
+    if (observer != nullptr) [[unlikely]] active.run.observe(*observer, event_of(active));
+  }
+
+  [[nodiscard]] Event event_of(const Active& active) const {
+    const auto& binding = active.planned->plan.binding();
     Event event;
-    if (observer != nullptr) {
-      event.operation = static_cast<std::uint8_t>(active.descriptor.collective);
-      event.dtype = static_cast<std::uint8_t>(active.descriptor.dtype);
-      event.communicator = number;
-      event.sequence = active.tag.sequence;
-      event.bytes = std::max(active.planned->plan.binding().input.total(), active.planned->plan.binding().output.total());
-      event.algorithm = active.descriptor.algorithm;
-      event.tag = active.descriptor.tag;
-    }
-    active.run.begin(*transport, active.tag, observer, event);
+    event.operation = static_cast<std::uint8_t>(active.descriptor.collective);
+    event.dtype = static_cast<std::uint8_t>(active.descriptor.dtype);
+    event.communicator = number;
+    event.sequence = active.tag.sequence;
+    event.bytes = std::max(binding.input.total(), binding.output.total());
+    event.algorithm = active.descriptor.algorithm;
+    event.tag = active.descriptor.tag;
+    return event;
   }
 
   // The operation whose turn it is, if any.

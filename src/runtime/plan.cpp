@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "schedule/form.hpp"
+#include "transport/segment.hpp"
 #include <sinew/error.hpp>
 
 namespace sinew {
@@ -100,6 +101,7 @@ void Plan::cut_passes() {
   uses_board = std::any_of(schedule_.steps.begin(), schedule_.steps.end(),
                            [](const Step& step) { return is_board_op(step.op); });
   passes = 1;
+  tiny = false;
   width = ~std::uint64_t{0};
   const auto board_chunks = schedule_.chunks[3];
   if (board_chunks == 0) return;
@@ -112,6 +114,13 @@ void Plan::cut_passes() {
   for (const auto* map : {&binding_.input, &binding_.output})
     for (std::size_t i = 0; i + 1 < map->offsets.size(); ++i)
       longest = std::max(longest, map->bytes(static_cast<std::uint32_t>(i)));
+  constexpr std::uint64_t kWord = 8;
+  const auto words = (longest + kWord - 1) / kWord * kWord;
+  tiny = words * board_chunks <= FlagLine::kTiny;
+  if (tiny) {
+    width = words;
+    return;
+  }
   // Slices of equal width, so that the last is not a sliver.
   passes = static_cast<std::uint32_t>(std::max<std::uint64_t>(1, (longest + width - 1) / width));
   width = std::min(width, round_up((longest + passes - 1) / passes));

@@ -61,6 +61,7 @@ class Plan {
   std::uint32_t passes = 1;
   std::uint64_t width = ~std::uint64_t{0};  // bytes of each chunk in one pass
   bool uses_board = false;
+  bool tiny = false;                        // everything published fits the flag line
   bool divide_folds = false;                // avg: divide where a fold completes the sum,
   bool divide_output = false;               // or else all of the output at the end
   std::unique_ptr<std::byte[]> scratch;     // staged input, then the schedule's scratch

@@ -91,13 +91,26 @@ Planner::Key Planner::key_of(const Call& call) const noexcept {
   return key;
 }
 
+// Training repeats itself: the same call as last time needs no key. Calls that name an
+// algorithm or counts take the longer way.
+bool Planner::is_last(const Call& call) const noexcept {
+  return last_ != nullptr && call.input == last_call_.input && call.output == last_call_.output &&
+         call.count == last_call_.count && call.collective == last_call_.collective &&
+         call.dtype == last_call_.dtype && call.op == last_call_.op && call.root == last_call_.root &&
+         call.counts.data() == nullptr && call.options.algorithm.empty();
+}
+
 Planned& Planner::plan(const Call& call) {
+  if (is_last(call)) return *last_;
+  last_ = nullptr;
   const auto key = key_of(call);
-  if (last_ != nullptr && key == last_key_) return *last_;
   const auto at = plans_.find(key);
-  last_ = at != plans_.end() ? at->second.get() : &make(key, call);
-  last_key_ = key;
-  return *last_;
+  auto& planned = at != plans_.end() ? *at->second : make(key, call);
+  if (call.options.algorithm.empty() && !is_ragged(call)) {
+    last_call_ = call;
+    last_ = &planned;
+  }
+  return planned;
 }
 
 void Planner::check(const Call& call) const {

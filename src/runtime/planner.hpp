@@ -41,6 +41,7 @@ class Planner {
     std::size_t operator()(const Key& key) const noexcept;
   };
 
+  [[nodiscard]] bool is_last(const Call& call) const noexcept;
   [[nodiscard]] Key key_of(const Call& call) const noexcept;
   void check(const Call& call) const;
   [[nodiscard]] std::string_view wanted_algorithm(const Call& call) const noexcept;
@@ -55,8 +56,8 @@ class Planner {
   const Options& options_;
   std::unordered_map<Key, std::unique_ptr<Planned>, KeyHash> plans_;
   std::map<std::pair<Collective, std::string>, World> installed_;
-  Key last_key_{};
-  Planned* last_ = nullptr;
+  Call last_call_{};
+  Planned* last_ = nullptr;  // the plan of last_call_
 };
 
 }  // namespace sinew

@@ -19,14 +19,13 @@ constexpr std::uint64_t kFoldBytes = std::uint64_t{16} << 10;
 
 }  // namespace
 
-void Run::begin(Transport& transport, OpTag tag, Observer* observer, const Event& event) noexcept {
+void Run::begin(Transport& transport, OpTag tag) noexcept {
   transport_ = &transport;
   board_ = transport.board();
   tag_ = tag;
-  observer_ = observer;
+  observer_ = nullptr;
   pass_ = 0;
   settled_ = plan_->streams.empty();
-  for (auto& next : next_round_) next = 0;
   if (plan_->staged_bytes > 0) {
     std::memcpy(plan_->scratch.get(), input_, plan_->binding().input.total());
     input_ = plan_->scratch.get();
@@ -35,12 +34,19 @@ void Run::begin(Transport& transport, OpTag tag, Observer* observer, const Event
     board_->begin(tag, plan_->uses_board ? plan_->passes * plan_->schedule().rounds : 0);
     if (plan_->uses_board) board_->begin_pass();
   }
-  std::fill(plan_->done.begin(), plan_->done.end(), std::uint8_t{0});
-  if (observer_ != nullptr) {
-    event_ = event;
-    event_.begin_ns = now_ns();
-    idle_since_ns_ = 0;
-  }
+  rewind();
+}
+
+void Run::rewind() noexcept {
+  for (auto& next : next_round_) next = 0;
+  for (auto& done : plan_->done) done = 0;
+}
+
+void Run::observe(Observer& observer, const Event& event) noexcept {
+  observer_ = &observer;
+  event_ = event;
+  event_.begin_ns = now_ns();
+  idle_since_ns_ = 0;
 }
 
 Progress Run::poll() noexcept {
@@ -97,8 +103,7 @@ bool Run::next_pass() noexcept {
   }
   ++pass_;
   board_->begin_pass();
-  for (auto& next : next_round_) next = 0;
-  std::fill(plan_->done.begin(), plan_->done.end(), std::uint8_t{0});
+  rewind();
   return true;
 }
 
@@ -159,7 +164,7 @@ Progress Run::publish(const BoundStep& step, std::uint64_t begin, std::uint64_t 
     if (member != transport_->rank() && !board_->reached(member, board_->writable_after()))
       return board_->mismatch() < 0 ? Progress::pending : transport_->mismatched(board_->mismatch());
   if (bytes > 0)
-    copy_bytes(board_->slot(transport_->rank()) + step.board, source(step) + begin, bytes, false);
+    copy_bytes(slot(transport_->rank()) + step.board, source(step) + begin, bytes, false);
   else
     board_->expose(input_, output_);
   return Progress::done;
@@ -176,7 +181,7 @@ Progress Run::gather(const BoundStep& step, std::uint64_t begin, std::uint64_t b
     return board_->mismatch() < 0 ? Progress::pending : transport_->mismatched(board_->mismatch());
   if (bytes == 0) return Progress::done;
   if (step.op == Op::gather_copy)
-    copy_bytes(destination(step) + begin, board_->slot(step.peer) + step.board, bytes, step.streaming);
+    copy_bytes(destination(step) + begin, slot(step.peer) + step.board, bytes, step.streaming);
   else if (step.op == Op::gather_reduce)
     fold(step, begin, bytes);
   else
@@ -189,7 +194,7 @@ void Run::fold(const BoundStep& step, std::uint64_t begin, std::uint64_t bytes) 
   std::size_t count = 0;
   for (const int member : group)
     plan_->inputs[count++] = member == transport_->rank() ? source(step) + begin
-                                                         : board_->slot(member) + step.board;
+                                                         : slot(member) + step.board;
   std::byte* const into = destination(step) + begin;
   const auto elements = bytes / plan_->reducer.element_bytes;
   plan_->reducer.fold({&into, 1}, {plan_->inputs.data(), count}, elements, false);

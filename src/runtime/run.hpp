@@ -10,12 +10,15 @@ namespace sinew {
 /// One execution of a plan. Polled until finished; nothing is allocated, locked or logged.
 class Run {
  public:
-  Run() = default;
-  Run(Plan& plan, const std::byte* input, std::byte* output) noexcept
-      : plan_(&plan), input_(input), output_(output) {}
-
-  /// Begins. `observer` may be null; then no clock is read.
-  void begin(Transport& transport, OpTag tag, Observer* observer, const Event& event) noexcept;
+  /// What to run on; takes effect with begin().
+  void set(Plan& plan, const std::byte* input, std::byte* output) noexcept {
+    plan_ = &plan;
+    input_ = input;
+    output_ = output;
+  }
+  void begin(Transport& transport, OpTag tag) noexcept;
+  /// After begin(): reports every step and the end. Without, no clock is read.
+  void observe(Observer& observer, const Event& event) noexcept;
   /// Moves whatever can move. Progress::failed: ask the transport why.
   Progress poll() noexcept;
   /// Whether the last poll moved anything.
@@ -33,6 +36,7 @@ class Run {
  private:
   Progress poll_stream(std::size_t stream) noexcept;
   bool next_pass() noexcept;
+  void rewind() noexcept;
   Progress attempt(std::uint32_t index) noexcept;
   Progress publish(const BoundStep& step, std::uint64_t begin, std::uint64_t bytes) noexcept;
   Progress gather(const BoundStep& step, std::uint64_t begin, std::uint64_t bytes) noexcept;
@@ -43,6 +47,9 @@ class Run {
 
   [[nodiscard]] const std::byte* source(const BoundStep& step) const noexcept;
   [[nodiscard]] std::byte* destination(const BoundStep& step) const noexcept;
+  [[nodiscard]] std::byte* slot(int member) const noexcept {
+    return plan_->tiny ? board_->tiny_slot(member) : board_->slot(member);
+  }
   [[nodiscard]] std::uint32_t at(std::uint32_t round) const noexcept {
     return board_->first() + 1 + pass_ * plan_->schedule().rounds + round;
   }

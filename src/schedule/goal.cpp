@@ -16,9 +16,11 @@ constexpr std::uint64_t kBytesPerNs = 10;
 constexpr std::uint16_t kBoardLane = 0xFFF;  // beyond any channel a schedule uses
 constexpr int kSequenceBits = 20;
 
+enum class Kind : std::uint8_t { send, recv, calc };
+
 // What happens to one rank in one round of one channel.
 struct Action {
-  enum Kind : std::uint8_t { send, recv, calc } kind;
+  Kind kind;
   int peer;
   std::uint16_t lane;            // the channel, or kBoardLane
   std::uint64_t bytes;           // a recv takes what the matching send says
@@ -81,20 +83,20 @@ class Translation {
     const auto src = sizes_.of(schedule, step.src), dst = sizes_.of(schedule, step.dst);
     switch (step.op) {
       case Op::send:
-        mine.push_back({Action::send, step.peer, step.channel, src});
+        mine.push_back({Kind::send, step.peer, step.channel, src});
         break;
       case Op::recv:
-        mine.push_back({Action::recv, step.peer, step.channel, dst});
+        mine.push_back({Kind::recv, step.peer, step.channel, dst});
         break;
       case Op::recv_reduce:
-        mine.push_back({Action::recv, step.peer, step.channel, dst, dst});
+        mine.push_back({Kind::recv, step.peer, step.channel, dst, dst});
         break;
       case Op::copy:
       case Op::reduce:
-        mine.push_back({Action::calc, -1, 0, dst});
+        mine.push_back({Kind::calc, -1, 0, dst});
         break;
       case Op::publish:
-        mine.push_back({Action::calc, -1, 0, src});
+        mine.push_back({Kind::calc, -1, 0, src});
         break;
       default:
         add_gather(schedule, step, dst);
@@ -107,15 +109,15 @@ class Translation {
     const auto group = step.peer >= 0 ? std::vector<int>{step.peer} : members(schedule, step);
     for (const int member : group) {
       if (member == schedule.rank) continue;
-      at(member, step).push_back({Action::send, schedule.rank, kBoardLane, bytes});
+      at(member, step).push_back({Kind::send, schedule.rank, kBoardLane, bytes});
       at(schedule.rank, step)
-          .push_back({Action::recv, member, kBoardLane, bytes, combines ? bytes : 0});
+          .push_back({Kind::recv, member, kBoardLane, bytes, combines ? bytes : 0});
     }
     if (step.op != Op::gather_reduce_all) return;
     for (const int member : group) {
       if (member == schedule.rank) continue;
-      at(schedule.rank, step).push_back({Action::send, member, kBoardLane, bytes});
-      at(member, step).push_back({Action::recv, schedule.rank, kBoardLane, bytes});
+      at(schedule.rank, step).push_back({Kind::send, member, kBoardLane, bytes});
+      at(member, step).push_back({Kind::recv, schedule.rank, kBoardLane, bytes});
     }
   }
 
@@ -123,7 +125,7 @@ class Translation {
     for (std::size_t rank = 0; rank < actions_.size(); ++rank)
       for (const auto& [when, actions] : actions_[rank])
         for (const auto& action : actions)
-          if (action.kind == Action::send)
+          if (action.kind == Kind::send)
             sent_[{static_cast<int>(rank), action.peer, action.lane}].push_back(action.bytes);
   }
 
@@ -165,8 +167,8 @@ class Translation {
 
   [[nodiscard]] std::string line(int rank, const Action& action,
                                  std::map<Lane, std::size_t>& numbers) const {
-    if (action.kind == Action::calc) return fmt::format("calc {}", action.bytes / kBytesPerNs);
-    const bool sends = action.kind == Action::send;
+    if (action.kind == Kind::calc) return fmt::format("calc {}", action.bytes / kBytesPerNs);
+    const bool sends = action.kind == Kind::send;
     const Lane lane =
         sends ? Lane{rank, action.peer, action.lane} : Lane{action.peer, rank, action.lane};
     const auto number = numbers[lane]++;

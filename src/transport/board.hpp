@@ -78,6 +78,10 @@ class Board {
   [[nodiscard]] std::uint32_t writable_after() const noexcept { return pass_end_[pass_ & 1]; }
 
   [[nodiscard]] std::byte* slot(int member) const noexcept { return segment_.slot(member, parity()); }
+  /// A slot of FlagLine::kTiny bytes that arrives together with the position.
+  [[nodiscard]] std::byte* tiny_slot(int member) const noexcept {
+    return segment_.flag(member).tiny[parity()];
+  }
   [[nodiscard]] std::size_t slot_bytes() const noexcept { return segment_.options().slot_bytes; }
 
   /// Buffers that lie in an arena, told to and found by others.

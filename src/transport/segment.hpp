@@ -25,8 +25,11 @@ struct SegmentOptions {
 
 /// The flag line others poll: (position << 32) | fingerprint in one word, so that a reader gets
 /// "how far" and "in which operation" together.
+/// Tiny payloads travel in the same cache line, one for each parity.
 struct alignas(2 * kLine) FlagLine {
+  static constexpr std::size_t kTiny = 24;
   std::atomic<std::uint64_t> word;
+  std::byte tiny[2][kTiny];
 };
 
 struct alignas(kLine) BellLine {

@@ -94,6 +94,11 @@ class Transport {
   /// peer is gone; failure() then says why.
   virtual Progress park(bool moved, Deadline deadline) noexcept = 0;
 
+  /// `peer` turned out to be gone: poisons, and returns failed.
+  Progress lost(int peer) noexcept {
+    poison({Errc::peer_lost, peer, "rank " + std::to_string(peer) + " is gone: its memory cannot be read"});
+    return Progress::failed;
+  }
   /// `peer` was found in another operation: poisons, and returns failed.
   virtual Progress mismatched(int peer) noexcept = 0;
   [[nodiscard]] virtual Failure failure() const = 0;

@@ -44,6 +44,7 @@ struct Active {
   Run run;
   OpDescriptor descriptor;
   OpTag tag;
+  std::chrono::nanoseconds limit{};
   Deadline deadline{};
   Clock::time_point begun{};
 };
@@ -66,10 +67,20 @@ struct Communicator::State {
   State(std::unique_ptr<Transport> t, Options o)
       : transport(std::move(t)), options(std::move(o)), planner(*transport, options), mailbox(*transport) {}
 
+  // Others may be waiting for what this rank has started and will not finish.
+  ~State() {
+    if (broken || queue.empty()) return;
+    const auto& active = queue.front();
+    transport->poison({Errc::peer_lost, transport->rank(),
+                       fmt::format("rank {} left in the middle of {} #{}", transport->rank(), describe(active.descriptor), active.tag.sequence)});
+  }
+
   void prepare(Active& active, const Call& call) {
     if (broken) throw *broken;
     Planned& planned = planner.plan(call);
     active.planned = &planned;
+    ++planned.users;
+    active.limit = call.options.timeout.count() > 0 ? call.options.timeout : options.timeout;
     active.descriptor = planned.descriptor;
     active.descriptor.tag = call.options.tag;
     active.tag = {++sequence, fingerprint = next_fingerprint(fingerprint, active.descriptor)};
@@ -77,7 +88,6 @@ struct Communicator::State {
   }
 
   void begin(Active& active) {
-    active.planned->in_use = true;
     transport->enter(active.tag, active.descriptor);
     active.run.begin(*transport, active.tag);
     if (observer != nullptr) [[unlikely]] active.run.observe(*observer, event_of(active));
@@ -104,7 +114,7 @@ struct Communicator::State {
       if (progress == Progress::failed) fail(queue.front());
       if (progress == Progress::pending) return progress;
       finished = queue.front().tag.sequence;
-      queue.front().planned->in_use = false;
+      --queue.front().planned->users;
       queue.pop_front();
       if (!queue.empty()) begin(queue.front());
     }
@@ -114,12 +124,28 @@ struct Communicator::State {
   bool poll_all() {
     bool moved = false;
     poll_queue(moved);
-    if (mailbox.busy() && mailbox.poll(moved) == Progress::failed) fail_message();
+    poll_messages(moved);
     return moved;
   }
 
-  [[nodiscard]] Deadline deadline_of(const CallOptions& call) const {
-    return Clock::now() + (call.timeout.count() > 0 ? call.timeout : options.timeout);
+  void poll_messages(bool& moved) {
+    if (!mailbox.busy()) return;
+    const auto progress = or_poison([&] { return mailbox.poll(moved); });
+    if (progress == Progress::failed) fail_message();
+  }
+
+  // A message that does not fit its receive leaves both ends in the middle of it.
+  template <class Action>
+  std::invoke_result_t<Action> or_poison(Action action) {
+    try {
+      return action();
+    } catch (const Error& error) {
+      if (error.code() == Errc::mismatch) {
+        broken = error;
+        transport->poison({error.code(), transport->rank(), error.what()});
+      }
+      throw;
+    }
   }
 
   [[noreturn]] void fail(const Active& active) {
@@ -163,26 +189,26 @@ struct Communicator::State {
   }
 
   // A blocking call on an idle communicator: no queue, and no clock until a wait gets long.
-  void run_alone(const CallOptions& call) {
+  void run_alone() {
     begin(alone);
     auto progress = alone.run.poll();
-    if (progress == Progress::pending) progress = wait_alone(call);
+    if (progress == Progress::pending) progress = wait_alone();
     if (progress == Progress::failed) fail(alone);
-    alone.planned->in_use = false;
+    --alone.planned->users;
     finished = alone.tag.sequence;
   }
 
-  Progress wait_alone(const CallOptions& call) {
+  Progress wait_alone() {
     alone.begun = {};
     alone.deadline = Deadline::max();
     constexpr int kBeforeClock = 64;
     Progress progress = Progress::pending;
     for (int idle = 0; progress == Progress::pending; ++idle) {
       bool moved = alone.run.moved();
-      if (mailbox.busy() && mailbox.poll(moved) == Progress::failed) fail_message();
+      poll_messages(moved);
       if (idle == kBeforeClock) {
         alone.begun = Clock::now();
-        alone.deadline = deadline_of(call);
+        alone.deadline = alone.begun + alone.limit;
       }
       if (transport->park(moved, alone.deadline) == Progress::failed) return Progress::failed;
       progress = alone.run.poll();
@@ -193,11 +219,17 @@ struct Communicator::State {
     return progress;
   }
 
+  [[nodiscard]] std::chrono::nanoseconds limit_of(std::uint64_t id) const {
+    for (const auto& active : queue)
+      if (active.tag.sequence == id) return active.limit;
+    return options.timeout;
+  }
+
   template <class Finished>
-  void wait_until(Finished is_finished, const std::function<std::string()>& what, int peer) {
+  void wait_until(Finished is_finished, std::chrono::nanoseconds limit, const std::function<std::string()>& what, int peer) {
     if (broken) throw *broken;
     const auto begun = Clock::now();
-    const auto deadline = begun + options.timeout;
+    const auto deadline = begun + limit;
     bool moved = poll_all();
     while (!is_finished()) {
       if (transport->park(moved, deadline) == Progress::failed) {
@@ -206,8 +238,8 @@ struct Communicator::State {
       }
       moved = poll_all();
       if (!moved && Clock::now() > deadline) {
-        if (!queue.empty()) time_out(queue.front(), deadline - begun);
-        const auto story = fmt::format("rank {}: {} did not finish within {:.1f} s", transport->rank(), what(), std::chrono::duration<double>(options.timeout).count());
+        if (peer < 0 && !queue.empty()) time_out(queue.front(), limit);
+        const auto story = fmt::format("rank {}: {} did not finish within {:.1f} s", transport->rank(), what(), std::chrono::duration<double>(limit).count());
         transport->poison({Errc::timeout, transport->rank(), story});
         broken = Error(Errc::timeout, story, {.rank = transport->rank(), .peer = peer, .operation = "message"});
         throw *broken;
@@ -230,7 +262,7 @@ std::string_view Communicator::transport() const noexcept { return state_->trans
 void Communicator::run(const Call& call) {
   if (!state_->queue.empty()) return wait(start(call));
   state_->prepare(state_->alone, call);
-  state_->run_alone(call.options);
+  state_->run_alone();
 }
 
 Request Communicator::start(const Call& call) {
@@ -245,6 +277,7 @@ Request Communicator::start(const Call& call) {
 }
 
 bool Communicator::test(Request request) {
+  if (state_->broken) throw *state_->broken;
   state_->poll_all();
   switch (request.kind) {
     case Request::Kind::collective: return state_->finished >= request.id;
@@ -255,10 +288,10 @@ bool Communicator::test(Request request) {
 
 void Communicator::wait(Request request) {
   if (request.kind == Request::Kind::collective)
-    state_->wait_until([&] { return state_->finished >= request.id; },
+    state_->wait_until([&] { return state_->finished >= request.id; }, state_->limit_of(request.id),
                        [&] { return fmt::format("operation #{}", request.id); }, -1);
   if (request.kind == Request::Kind::message)
-    state_->wait_until([&] { return state_->mailbox.is_done(request.id); },
+    state_->wait_until([&] { return state_->mailbox.is_done(request.id); }, state_->options.timeout,
                        [&] { return state_->mailbox.describe(request.id); }, state_->mailbox.peer_of(request.id));
 }
 
@@ -268,14 +301,14 @@ void Communicator::wait_all(std::span<const Request> requests) {
 
 Request Communicator::isend(std::span<const std::byte> data, int to, std::uint32_t tag) {
   if (state_->broken) throw *state_->broken;
-  const Request request{Request::Kind::message, state_->mailbox.send(data, to, tag)};
+  const Request request{Request::Kind::message, state_->or_poison([&] { return state_->mailbox.send(data, to, tag); })};
   state_->poll_all();
   return request;
 }
 
 Request Communicator::irecv(std::span<std::byte> data, int from, std::uint32_t tag) {
   if (state_->broken) throw *state_->broken;
-  return {Request::Kind::message, state_->mailbox.recv(data, from, tag)};
+  return {Request::Kind::message, state_->or_poison([&] { return state_->mailbox.recv(data, from, tag); })};
 }
 
 Communicator Communicator::split(int color, int key) {

@@ -81,12 +81,45 @@ void Plan::lower() {
     return (step.op == Op::gather_reduce || step.op == Op::gather_reduce_all) &&
            groups[static_cast<std::size_t>(step.group)].size() == static_cast<std::size_t>(schedule_.size);
   };
-  divide_folds = average && std::any_of(steps.begin(), steps.end(), folds_everybody);
+  divide_folds = average && binding_.divides_folds && std::any_of(steps.begin(), steps.end(), folds_everybody);
   divide_output = average && !divide_folds && binding_.has_output;
+  if (uses_board && !divide_folds && !by_reference) fuse_echoes(streams.front());
+  binding_.world = nullptr;  // the caller's, for as long as binding takes
   transfers.assign(steps.size(), {});
   done.assign(steps.size(), 0);
   inputs.assign(static_cast<std::size_t>(schedule_.size), nullptr);
   outputs.assign(static_cast<std::size_t>(schedule_.size), nullptr);
+}
+
+// A result that is published in the very next round is written to the slot by the fold itself,
+// instead of being read again. The slot is known to be free: this pass has published before.
+void Plan::fuse_echoes(std::vector<BoundRound>& rounds) {
+  bool slot_is_free = false;
+  for (std::size_t i = 0; i + 1 < rounds.size(); ++i) {
+    auto& fold = steps[rounds[i].begin];
+    auto& next = steps[rounds[i + 1].begin];
+    const bool alone = rounds[i].end - rounds[i].begin == 1 && rounds[i + 1].end - rounds[i + 1].begin == 1;
+    if (slot_is_free && alone && fold.op == Op::gather_reduce && next.op == Op::publish &&
+        fold.dst_buf == next.src_buf && fold.dst == next.src && fold.bytes == next.bytes) {
+      fold.echoes = next.echoed = true;
+      fold.echo = next.board;
+    }
+    slot_is_free |= steps[rounds[i].begin].op == Op::publish;
+  }
+}
+
+// Where the peer that is read keeps what it published: its own schedule says. Buffers are cut alike
+// on all ranks, so our maps hold there too.
+void Plan::find_remote(const Step& step, BoundStep& bound) const {
+  if (step.op != Op::gather_copy || step.peer < 0) return;
+  for (const auto& theirs : binding_.world->ranks[static_cast<std::size_t>(step.peer)].steps) {
+    if (theirs.op != Op::publish || theirs.board.first > step.board.first ||
+        theirs.board.first + theirs.board.count < step.board.first + step.board.count)
+      continue;
+    bound.from_output = theirs.src.buf == Buf::output;
+    bound.remote = map(theirs.src.buf).offsets[theirs.src.first + step.board.first - theirs.board.first];
+    return;
+  }
 }
 
 bool Plan::reduces_anything() const {
@@ -98,13 +131,16 @@ bool Plan::reduces_anything() const {
 
 // A board schedule runs over slices that fit the slots: all its chunks, `width` bytes at a time.
 void Plan::cut_passes() {
-  uses_board = std::any_of(schedule_.steps.begin(), schedule_.steps.end(),
+  // The same answer on every rank, or they would count different positions.
+  uses_board = binding_.on_board || schedule_.chunks[3] > 0 ||
+               std::any_of(schedule_.steps.begin(), schedule_.steps.end(),
                            [](const Step& step) { return is_board_op(step.op); });
   passes = 1;
   tiny = false;
   width = ~std::uint64_t{0};
+  by_reference = binding_.by_reference;
   const auto board_chunks = schedule_.chunks[3];
-  if (board_chunks == 0) return;
+  if (board_chunks == 0 || by_reference) return;
   width = binding_.slot_bytes / board_chunks / kLineBytes * kLineBytes;
   if (width == 0)
     throw Error(Errc::unsupported,
@@ -129,7 +165,7 @@ void Plan::cut_passes() {
 void Plan::add_step(const Step& step) {
   // Slices and slots want every chunk on its own; otherwise a range is one piece.
   const auto count = std::max({step.src.count, step.dst.count, step.board.count});
-  const bool whole = schedule_.chunks[3] == 0 || count <= 1;
+  const bool whole = schedule_.chunks[3] == 0 || by_reference || count <= 1;
   if (whole) return add_piece(step, 0, count);
   for (std::uint32_t chunk = 0; chunk < count; ++chunk) add_piece(step, chunk, 1);
 }
@@ -157,7 +193,10 @@ void Plan::add_piece(const Step& step, std::uint32_t chunk, std::uint32_t count)
                 fmt::format("{}: a {} moves chunks of {} bytes into chunks of {}", schedule_.name,
                             name(step.op), from, to));
   bound.bytes = has_dst ? to : from;
-  bound.board = (step.board.first + chunk) * width;
+  if (by_reference)
+    find_remote(step, bound);
+  else
+    bound.board = (step.board.first + chunk) * width;
   const bool is_last_use = step.dst.buf == Buf::output && step.op != Op::recv_reduce;
   bound.streaming = is_last_use && binding_.output.total() >= kStreamingBytes;
   steps.push_back(bound);

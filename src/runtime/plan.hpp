@@ -22,17 +22,26 @@ struct Binding {
   std::size_t slot_bytes = 0;   // of the board; 0: the schedule uses none
   bool staged = false;          // read a private copy of the input
   bool has_output = true;       // false on ranks that only contribute
+  bool by_reference = false;    // publish addresses instead of copies; needs `world`
+  const World* world = nullptr;  // everybody's schedule, while a plan by reference is bound
+  bool on_board = false;        // some rank uses the board, even if this one does not
+  bool divides_folds = true;    // avg: a fold over everybody may divide; what it made is only copied
 };
 
 struct BoundStep {
   Op op{};
   Buf src_buf{}, dst_buf{};
   bool streaming = false;  // the destination is too large to stay in cache
+  bool echoes = false;     // gather_reduce: write the result to `board` of my slot as well,
+  bool echoed = false;     // publish: an earlier step has done so
   std::uint16_t channel = 0;
   std::int32_t peer = -1;
   std::int32_t group = -1;      // index into Plan::groups
   std::uint64_t src = 0, dst = 0;  // byte offsets
   std::uint64_t board = 0;         // byte offset in a slot
+  std::uint64_t echo = 0;          // the same, of what is echoed
+  bool from_output = false;        // by reference: which buffer of the peer is read,
+  std::uint64_t remote = 0;        // and where in it
   std::uint64_t bytes = 0;         // over all passes
 };
 
@@ -62,6 +71,7 @@ class Plan {
   std::uint64_t width = ~std::uint64_t{0};  // bytes of each chunk in one pass
   bool uses_board = false;
   bool tiny = false;                        // everything published fits the flag line
+  bool by_reference = false;                // others read where the data lies, not a slot
   bool divide_folds = false;                // avg: divide where a fold completes the sum,
   bool divide_output = false;               // or else all of the output at the end
   std::unique_ptr<std::byte[]> scratch;     // staged input, then the schedule's scratch
@@ -76,6 +86,8 @@ class Plan {
  private:
   void lower();
   void cut_passes();
+  void fuse_echoes(std::vector<BoundRound>& rounds);
+  void find_remote(const Step& step, BoundStep& bound) const;
   void add_step(const Step& step);
   void add_piece(const Step& step, std::uint32_t chunk, std::uint32_t count);
   [[nodiscard]] bool reduces_anything() const;

@@ -4,6 +4,7 @@
 #include <xxhash.h>
 
 #include <algorithm>
+#include <numeric>
 
 #include "base/text.hpp"
 #include "model/select.hpp"
@@ -45,6 +46,40 @@ std::size_t large_elements(const Call& call, int size) {
   return total;
 }
 
+// Elements of the input and output buffers, as far as this rank knows.
+std::pair<std::size_t, std::size_t> buffer_elements(const Call& call, int size) {
+  const auto sum = [](std::span<const std::size_t> counts) {
+    return std::accumulate(counts.begin(), counts.end(), std::size_t{0});
+  };
+  const auto all = is_ragged(call) ? sum(call.counts) : call.count * static_cast<std::size_t>(size);
+  switch (call.collective) {
+    case Collective::allgather:
+    case Collective::gather: return {call.count, all};
+    case Collective::reduce_scatter:
+    case Collective::scatter: return {all, call.count};
+    case Collective::alltoall: return {all, is_ragged(call) ? sum(call.recv_counts) : all};
+    default: return {call.count, call.count};
+  }
+}
+
+bool uses(const World& world, Op op) {
+  return std::any_of(world.ranks.begin(), world.ranks.end(), [=](const Schedule& schedule) {
+    return std::any_of(schedule.steps.begin(), schedule.steps.end(), [=](const Step& step) { return step.op == op; });
+  });
+}
+
+bool uses_board(const World& world) {
+  return uses(world, Op::publish) || uses(world, Op::gather_copy) || uses(world, Op::gather_reduce) ||
+         uses(world, Op::gather_reduce_all);
+}
+
+// Data that others read by reference may be reused when all are known to be done with it.
+void wait_for_readers(Schedule& schedule) {
+  schedule.steps.push_back({.op = Op::publish, .round = schedule.rounds, .board = {Buf::board, 0, 0}});
+  schedule.steps.push_back({.op = Op::gather_copy, .round = schedule.rounds + 1, .board = {Buf::board, 0, 0}});
+  schedule.rounds += 2;
+}
+
 bool overlap(const void* a, std::size_t a_bytes, const void* b, std::size_t b_bytes) {
   const auto x = reinterpret_cast<std::uintptr_t>(a), y = reinterpret_cast<std::uintptr_t>(b);
   return x < y + b_bytes && y < x + a_bytes;
@@ -80,8 +115,8 @@ Planner::Key Planner::key_of(const Call& call) const noexcept {
     key.counts = hash_counts(call.counts) ^ (hash_counts(call.recv_counts) << 1);
   if (!call.options.algorithm.empty()) key.algorithm = algorithm_key(call.options.algorithm);
   if (!key.in_place && call.input != nullptr && call.output != nullptr) {
-    const auto bytes = std::max<std::size_t>(1, call.count * static_cast<std::size_t>(transport_.size()) * size_of(call.dtype));
-    key.in_place = overlap(call.input, bytes, call.output, bytes);  // refined when the plan is made
+    const auto [in, out] = buffer_elements(call, transport_.size());
+    key.in_place = overlap(call.input, in * size_of(call.dtype), call.output, out * size_of(call.dtype));
   }
   if (call.collective == Collective::allreduce)
     if (const Board* board = transport_.board()) {
@@ -180,6 +215,18 @@ const Algorithm& Planner::choose(const Call& call) const {
   return find_algorithm(call.collective, candidates.front().algorithm);
 }
 
+// Copies of long chunks are read where they lie instead of going through slots. The answer must be
+// the same on all ranks, so it depends on nothing a rank has for itself.
+bool Planner::reads_by_reference(const Schedule& schedule, const Call& call) const {
+  constexpr std::uint64_t kWorthIt = 32 << 10;  // reading another process costs a system call
+  const Board* board = transport_.board();
+  if (board == nullptr || !board->can_pull() || reduces(call.collective) || schedule.chunks[3] == 0 ||
+      !schedule.groups.empty())
+    return false;
+  const auto chunks = std::max(schedule.chunks[0], schedule.chunks[1]);
+  return large_elements(call, transport_.size()) * size_of(call.dtype) / chunks >= kWorthIt;
+}
+
 Binding Planner::bind(const Schedule& schedule, const Call& call) const {
   const auto element = size_of(call.dtype);
   const auto size = static_cast<std::size_t>(transport_.size());
@@ -221,23 +268,40 @@ Binding Planner::bind(const Schedule& schedule, const Call& call) const {
   return binding;
 }
 
+void Planner::forget_plans() {
+  last_ = nullptr;
+  std::erase_if(plans_, [](const auto& entry) { return entry.second->users == 0; });
+}
+
 Planned& Planner::make(const Key& key, const Call& call) {
   check(call);
-  if (plans_.size() >= kMostPlans)
-    std::erase_if(plans_, [](const auto& entry) { return !entry.second->in_use; });
+  if (plans_.size() >= kMostPlans) forget_plans();
   const auto wanted = wanted_algorithm(call);
   const auto own = installed_.find({call.collective, std::string(wanted)});
   Schedule schedule;
+  World world;  // everybody's, where data is read by reference
   bool works_in_place = true;
   if (own != installed_.end()) {
     if (has_root(call.collective) && own->second.root != call.root)
       throw Error(Errc::unsupported, fmt::format("{} {} was installed for root {}", name(call.collective), wanted, own->second.root));
+    if (options_.deterministic && !verify(own->second).rank_order)
+      throw Error(Errc::unsupported, fmt::format("{} {} does not combine in rank order", name(call.collective), wanted));
+    if (counts_are_private(call))
+      throw Error(Errc::unsupported, fmt::format("{} {} was installed, and so needs parts of equal size", name(call.collective), wanted));
+    if (!key.shared && uses(own->second, Op::gather_reduce_all))
+      throw Error(Errc::unsupported, fmt::format("{} {} needs buffers of alloc_shared()", name(call.collective), wanted));
     schedule = own->second.ranks[static_cast<std::size_t>(transport_.rank())];
     works_in_place = verify(own->second, {.placement = Placement::in_place}).ok();
   } else {
     const auto& algorithm = choose(call);
     schedule = algorithm.make(place_for(algorithm, call));
     works_in_place = algorithm.traits.in_place;
+    if (reads_by_reference(schedule, call)) {
+      world = make_world(algorithm, transport_.size(), call.root);
+      wait_for_readers(schedule);
+      // What others read must not change under them, and in this one the output would do that.
+      works_in_place &= call.collective != Collective::alltoall;
+    }
   }
   OpDescriptor descriptor{call.collective, call.dtype, reduces(call.collective) ? call.op : ReduceOp::sum,
                           has_root(call.collective) ? call.root : 0,
@@ -245,9 +309,14 @@ Planned& Planner::make(const Key& key, const Call& call) {
   if (is_ragged(call) && !counts_are_private(call)) descriptor.count = hash_counts(call.counts);
   if (call.collective == Collective::barrier) descriptor.dtype = DType::f32;
   auto binding = bind(schedule, call);
-  const bool in_place = key.in_place && overlap(call.input, binding.input.total(), call.output, binding.output.total());
-  binding.staged = in_place && !works_in_place;
-  auto planned = std::make_unique<Planned>(Planned{Plan(std::move(schedule), std::move(binding)), descriptor, false});
+  binding.staged = key.in_place && !works_in_place;
+  binding.by_reference = !world.ranks.empty();
+  binding.world = &world;
+  if (own != installed_.end()) {
+    binding.on_board = uses_board(own->second);
+    binding.divides_folds = false;  // nobody knows what else it does with them
+  }
+  auto planned = std::make_unique<Planned>(Planned{Plan(std::move(schedule), std::move(binding)), descriptor, 0});
   return *plans_.insert_or_assign(key, std::move(planned)).first->second;
 }
 
@@ -260,11 +329,12 @@ void Planner::install(const World& world) {
       throw Error(Errc::not_verified, fmt::format("{} {} is refused: {}", name(world.collective), world.ranks.front().name, verdict.fault->why));
   }
   const auto& schedule = world.ranks[static_cast<std::size_t>(transport_.rank())];
-  if (schedule.chunks[3] > 0 && !transport_.capabilities().board)
+  if (uses_board(world) && !transport_.capabilities().board)
     throw Error(Errc::unsupported, fmt::format("{} needs shared memory", schedule.name));
   for (const auto& step : schedule.steps)
     if (step.channel >= kMessageChannel)
       throw Error(Errc::unsupported, fmt::format("{} uses channel {}; there are {}", schedule.name, step.channel, kMessageChannel));
+  forget_plans();  // some may be of an older world of that name
   installed_.insert_or_assign({world.collective, schedule.name}, world);
 }
 

@@ -13,7 +13,7 @@ namespace sinew {
 struct Planned {
   Plan plan;
   OpDescriptor descriptor;  // without the caller's tag
-  bool in_use = false;      // started and not finished
+  int users = 0;            // calls started and not finished: not to be forgotten
 };
 
 class Planner {
@@ -49,8 +49,10 @@ class Planner {
   [[nodiscard]] std::string_view refusal(const Algorithm& algorithm, const Call& call) const;
   [[nodiscard]] double estimate_us(const Algorithm& algorithm, const Call& call) const;
   [[nodiscard]] const Algorithm& choose(const Call& call) const;
+  [[nodiscard]] bool reads_by_reference(const Schedule& schedule, const Call& call) const;
   [[nodiscard]] Binding bind(const Schedule& schedule, const Call& call) const;
   Planned& make(const Key& key, const Call& call);
+  void forget_plans();
 
   Transport& transport_;
   const Options& options_;

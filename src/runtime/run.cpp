@@ -163,7 +163,8 @@ Progress Run::publish(const BoundStep& step, std::uint64_t begin, std::uint64_t 
   for (const int member : plan_->groups[static_cast<std::size_t>(step.group)])
     if (member != transport_->rank() && !board_->reached(member, board_->writable_after()))
       return board_->mismatch() < 0 ? Progress::pending : transport_->mismatched(board_->mismatch());
-  if (bytes > 0)
+  if (step.echoed) return Progress::done;
+  if (bytes > 0 && !plan_->by_reference)
     copy_bytes(slot(transport_->rank()) + step.board, source(step) + begin, bytes, false);
   else
     board_->expose(input_, output_);
@@ -180,7 +181,10 @@ Progress Run::gather(const BoundStep& step, std::uint64_t begin, std::uint64_t b
   if (waits)
     return board_->mismatch() < 0 ? Progress::pending : transport_->mismatched(board_->mismatch());
   if (bytes == 0) return Progress::done;
-  if (step.op == Op::gather_copy)
+  if (plan_->by_reference) {
+    if (!board_->pull(step.peer, step.from_output, step.remote, destination(step), bytes, step.streaming))
+      return transport_->lost(step.peer);
+  } else if (step.op == Op::gather_copy)
     copy_bytes(destination(step) + begin, slot(step.peer) + step.board, bytes, step.streaming);
   else if (step.op == Op::gather_reduce)
     fold(step, begin, bytes);
@@ -195,10 +199,10 @@ void Run::fold(const BoundStep& step, std::uint64_t begin, std::uint64_t bytes) 
   for (const int member : group)
     plan_->inputs[count++] = member == transport_->rank() ? source(step) + begin
                                                          : slot(member) + step.board;
-  std::byte* const into = destination(step) + begin;
+  std::byte* const into[] = {destination(step) + begin, slot(transport_->rank()) + step.echo};
   const auto elements = bytes / plan_->reducer.element_bytes;
-  plan_->reducer.fold({&into, 1}, {plan_->inputs.data(), count}, elements, false);
-  if (plan_->divide_folds) divide(plan_->binding().dtype, into, elements, plan_->binding().divisor);
+  plan_->reducer.fold({into, step.echoes ? 2U : 1U}, {plan_->inputs.data(), count}, elements, false);
+  if (plan_->divide_folds) divide(plan_->binding().dtype, into[0], elements, plan_->binding().divisor);
 }
 
 void Run::fold_everywhere(const BoundStep& step, std::uint64_t begin, std::uint64_t bytes) noexcept {

@@ -22,16 +22,17 @@ class Board {
 
   /// Begins an operation that takes `positions` rounds over all its passes.
   void begin(OpTag tag, std::uint32_t positions) noexcept {
-    fingerprint_ = tag.fingerprint;
+    tag_ = tag;
     first_ = next_;
     next_ = first_ + 1 + positions + 1;  // one for having entered, one for having left
+    if (first_ - posted_ > kStale) [[unlikely]] refresh();
   }
   [[nodiscard]] std::uint32_t first() const noexcept { return first_; }
 
   /// Others may see everything written so far, and that this rank has come to `position`.
   void post(std::uint32_t position) noexcept {
     // release pairs with the acquire in reached(): payload before position
-    segment_.flag(rank_).word.store(std::uint64_t{position} << 32 | fingerprint_,
+    segment_.flag(rank_).word.store(std::uint64_t{position} << 32 | tag_.fingerprint,
                                     std::memory_order_release);
     posted_ = position;
     doorbell_.ring_all();
@@ -49,8 +50,11 @@ class Board {
     // acquire pairs with the release in post()
     const auto word = segment_.flag(member).word.load(std::memory_order_acquire);
     seen = static_cast<std::uint32_t>(word >> 32);
-    if (!before(seen, first_) && before(seen, next_) &&
-        static_cast<std::uint32_t>(word) != fingerprint_) [[unlikely]] {
+    // In this operation the word says which it is; past it, the member's history does.
+    const bool differs = before(seen, next_)
+                             ? !before(seen, first_) && static_cast<std::uint32_t>(word) != tag_.fingerprint
+                             : segment_.status(member).disagrees(tag_);
+    if (differs) [[unlikely]] {
       mismatch_ = member;
       return false;
     }
@@ -84,23 +88,44 @@ class Board {
   }
   [[nodiscard]] std::size_t slot_bytes() const noexcept { return segment_.options().slot_bytes; }
 
-  /// Buffers that lie in an arena, told to and found by others.
+  /// Where this rank's buffers lie, for others to read there (or, in an arena, to write).
   void expose(const void* input, const void* output) noexcept {
     auto& address = segment_.status(rank_).address[parity()];
-    address[0].store(offset_in_arena(input), std::memory_order_relaxed);
-    address[1].store(offset_in_arena(output), std::memory_order_relaxed);
+    address[0].store(reinterpret_cast<std::uintptr_t>(input), std::memory_order_relaxed);
+    address[1].store(reinterpret_cast<std::uintptr_t>(output), std::memory_order_relaxed);
   }
+  /// An exposed buffer of a member that all can address: in its arena, or in our own process.
   [[nodiscard]] std::byte* exposed(int member, bool output) const noexcept {
-    const auto offset =
-        segment_.status(member).address[parity()][output ? 1 : 0].load(std::memory_order_relaxed);
-    return segment_.arena(member) + offset;
+    const auto& status = segment_.status(member);
+    const auto address = status.address[parity()][output ? 1 : 0].load(std::memory_order_relaxed);
+    const auto offset = address - status.base.load(std::memory_order_relaxed);
+    return offset < segment_.bytes() ? segment_.base() + offset : reinterpret_cast<std::byte*>(address);
   }
+  /// Copies out of a member's exposed buffer, wherever it lies. False: the member's memory cannot
+  /// be read (it is gone).
+  bool pull(int member, bool output, std::uint64_t offset, std::byte* dst, std::uint64_t bytes,
+            bool streaming) noexcept;
+  /// Whether every rank can read every other's private memory.
+  [[nodiscard]] bool can_pull() const noexcept { return can_pull_; }
+  void set_can_pull(bool can) noexcept { can_pull_ = can; }
+
   [[nodiscard]] bool in_arena(const void* pointer, std::size_t bytes) const noexcept {
     const auto offset = offset_in_arena(pointer);
     return offset < segment_.options().arena_bytes && bytes <= segment_.options().arena_bytes - offset;
   }
 
  private:
+  // Positions wrap, so nobody's may get so old that it looks new: after long without board steps
+  // say where we are, and look where the others are.
+  static constexpr std::uint32_t kStale = std::uint32_t{1} << 29;
+  void refresh() noexcept {
+    post(first_);
+    for (int member = 0; member < segment_.ranks(); ++member)
+      seen_[static_cast<std::size_t>(member)] =
+          static_cast<std::uint32_t>(segment_.flag(member).word.load(std::memory_order_acquire) >> 32);
+    pass_end_[0] = pass_end_[1] = first_ - kStale;
+  }
+
   static bool before(std::uint32_t a, std::uint32_t b) noexcept {
     return static_cast<std::int32_t>(a - b) < 0;
   }
@@ -111,13 +136,14 @@ class Board {
   Segment& segment_;
   Doorbell& doorbell_;
   int rank_;
-  std::uint32_t fingerprint_ = 0;
+  OpTag tag_;
   std::uint32_t first_ = 0, next_ = 1;  // positions of the current operation, half open
   std::uint32_t posted_ = 0;
   std::uint32_t pass_ = 1;
   std::uint32_t pass_end_[2] = {0, 0};
   int mismatch_ = -1;
   std::uint64_t last_sum_ = 0;
+  bool can_pull_ = false;
   std::vector<std::uint32_t> seen_;  // position each member was last seen at
 };
 

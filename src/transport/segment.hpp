@@ -43,15 +43,23 @@ enum class RankState : std::uint32_t { absent, joined, left };
 struct alignas(kLine) StatusLine {
   static constexpr std::uint32_t kHistory = 8;
   struct Entry {
-    std::atomic<std::uint32_t> sequence;
+    std::atomic<std::uint64_t> sequence_and_fingerprint;
     std::atomic<std::uint64_t> kind, count, algorithm, tag;
   };
   std::atomic<RankState> state;
   std::atomic<std::int32_t> pid;
   std::atomic<std::uint32_t> sequence;     // the operation it last entered
-  std::atomic<std::uint64_t> entered_ns;   // when (only kept up to date while it waits)
+  std::atomic<std::uint64_t> heard_ns;     // steady clock; kept up to date while it sleeps in a wait
   std::atomic<std::uint64_t> address[2][2];  // [pass parity][input, output]: where its buffers lie
+  std::atomic<std::uint64_t> base;           // where the segment lies in its process
+  std::atomic<std::uint32_t> pulls;          // 0: not known yet, 1: it can read others' memory, 2: not
   Entry history[kHistory];                 // by sequence % kHistory
+
+  /// Whether this rank is known to have entered another operation under that number.
+  [[nodiscard]] bool disagrees(OpTag tag) const noexcept {
+    const auto word = history[tag.sequence % kHistory].sequence_and_fingerprint.load(std::memory_order_relaxed);
+    return word >> 32 == tag.sequence && static_cast<std::uint32_t>(word) != tag.fingerprint;
+  }
 };
 
 struct PoisonRecord {
@@ -112,6 +120,9 @@ class Segment {
   [[nodiscard]] std::byte* arena(int rank) const noexcept {
     return base_ + arenas_ + static_cast<std::size_t>(rank) * options().arena_bytes;
   }
+
+  [[nodiscard]] std::byte* base() const noexcept { return base_; }
+  [[nodiscard]] std::size_t bytes() const noexcept { return bytes_; }
 
   /// Backs a range with memory now, so that touching it later cannot fail. Throws
   /// Error{out_of_memory}.

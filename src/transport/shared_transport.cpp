@@ -20,6 +20,7 @@ constexpr int kSpinsCrowded = 50;    // ranks share cores: whoever we wait for m
 constexpr int kYields = 32;
 constexpr int kSleepFirst = 1000;    // waits that go straight to sleep after meeting a stranger
 constexpr auto kStranger = 50us;     // a yield that took longer gave the core to somebody else
+constexpr std::chrono::nanoseconds kSilence = 100ms;  // of a rank that should be waiting like us
 constexpr auto kLongestSleep = 5ms;  // then look around whether everyone is alive
 
 void relax() noexcept {
@@ -81,7 +82,9 @@ SharedTransport::SharedTransport(std::string_view name, std::shared_ptr<Segment>
       sending_(static_cast<std::size_t>(segment_->ranks()) * kChannels),
       receiving_(sending_.size()),
       spin_limit_(segment_->ranks() <= cores ? kSpinsAlone : kSpinsCrowded) {
-  segment_->status(rank_).state.store(RankState::joined, std::memory_order_release);
+  auto& status = segment_->status(rank_);
+  status.base.store(reinterpret_cast<std::uintptr_t>(segment_->base()), std::memory_order_relaxed);
+  status.state.store(RankState::joined, std::memory_order_release);
 }
 
 SharedTransport::~SharedTransport() {
@@ -94,6 +97,8 @@ Progress SharedTransport::send(Transfer& transfer, std::span<const std::byte> da
   auto& lane = segment_->lane(rank_, transfer.peer, transfer.channel);
   auto& mine = end(sending_, transfer);
   const auto fragment = segment_->options().lane_slot_bytes;
+  if (mine.turn != nullptr && mine.turn != &transfer) return Progress::pending;
+  mine.turn = &transfer;
   do {
     if (mine.next - mine.freed >= kLaneDepth) {
       // acquire pairs with the release in receive(): the slot has been read
@@ -112,6 +117,7 @@ Progress SharedTransport::send(Transfer& transfer, std::span<const std::byte> da
     transfer.moved += bytes;
     doorbell_.ring(transfer.peer);
   } while (transfer.moved < data.size());
+  mine.turn = nullptr;
   return Progress::done;
 }
 
@@ -119,19 +125,23 @@ template <class Consume>
 Progress SharedTransport::receive(Transfer& transfer, std::size_t total, Consume consume) noexcept {
   auto& lane = segment_->lane(transfer.peer, rank_, transfer.channel);
   auto& mine = end(receiving_, transfer);
+  if (mine.turn != nullptr && mine.turn != &transfer) return Progress::pending;
+  mine.turn = &transfer;
   do {
     auto& slot = segment_->lane_slot(lane, mine.next);
     // acquire pairs with the release in send()
     if (slot.stamp.load(std::memory_order_acquire) != mine.next + 1) return Progress::pending;
-    if (slot.fingerprint != transfer.tag.fingerprint || slot.sequence != transfer.tag.sequence ||
-        slot.total != total) [[unlikely]]
+    if (slot.fingerprint != transfer.tag.fingerprint || slot.sequence != transfer.tag.sequence) [[unlikely]]
       return mismatched(transfer.peer);
+    if (slot.total != total) [[unlikely]]
+      return wrong_length(transfer.peer, slot.total, total);
     consume(slot.payload(), transfer.moved, slot.length);
     transfer.moved += slot.length;
     // release pairs with the acquire in send(): read before freed
     lane.freed.store(++mine.next, std::memory_order_release);
     doorbell_.ring(transfer.peer);
   } while (transfer.moved < total);
+  mine.turn = nullptr;
   return Progress::done;
 }
 
@@ -149,13 +159,14 @@ Progress SharedTransport::recv_reduce(Transfer& transfer, std::span<std::byte> d
 }
 
 void SharedTransport::enter(OpTag tag, const OpDescriptor& descriptor) noexcept {
+  entered_ = tag;
   auto& status = segment_->status(rank_);
   auto& entry = status.history[tag.sequence % StatusLine::kHistory];
   entry.kind.store(pack_kind(descriptor), std::memory_order_relaxed);
   entry.count.store(descriptor.count, std::memory_order_relaxed);
   entry.algorithm.store(descriptor.algorithm, std::memory_order_relaxed);
   entry.tag.store(descriptor.tag, std::memory_order_relaxed);
-  entry.sequence.store(tag.sequence, std::memory_order_relaxed);
+  entry.sequence_and_fingerprint.store(std::uint64_t{tag.sequence} << 32 | tag.fingerprint, std::memory_order_release);
   status.sequence.store(tag.sequence, std::memory_order_release);
 }
 
@@ -192,6 +203,7 @@ Progress SharedTransport::park_slowly(Deadline deadline) noexcept {
   }
   if (sleep_first_ > 0) --sleep_first_;
   const auto now = Clock::now();
+  segment_->status(rank_).heard_ns.store(static_cast<std::uint64_t>(now.time_since_epoch().count()), std::memory_order_relaxed);
   const auto left = std::max<Clock::duration>(deadline - now, 0ns);
   doorbell_.sleep(std::min<Clock::duration>(left, kLongestSleep));
   if (Clock::now() - last_look_ < kLongestSleep) return Progress::pending;
@@ -204,6 +216,7 @@ Progress SharedTransport::look_around() noexcept {
   const auto mine = segment_->status(rank_).sequence.load(std::memory_order_relaxed);
   for (int peer = 0; peer < size(); ++peer) {
     const auto& status = segment_->status(peer);
+    if (peer != rank_ && status.disagrees(entered_)) return mismatched(peer);
     if (status.state.load(std::memory_order_acquire) != RankState::left) continue;
     const auto theirs = status.sequence.load(std::memory_order_relaxed);
     if (theirs < mine) {
@@ -235,8 +248,8 @@ Progress SharedTransport::mismatched(int peer) noexcept {
   for (auto sequence = oldest; sequence <= last; ++sequence) {
     const auto& a = mine.history[sequence % StatusLine::kHistory];
     const auto& b = theirs.history[sequence % StatusLine::kHistory];
-    if (a.sequence.load(std::memory_order_relaxed) != sequence ||
-        b.sequence.load(std::memory_order_acquire) != sequence || unpack(a) == unpack(b))
+    if (a.sequence_and_fingerprint.load(std::memory_order_relaxed) >> 32 != sequence ||
+        b.sequence_and_fingerprint.load(std::memory_order_acquire) >> 32 != sequence || unpack(a) == unpack(b))
       continue;
     why = fmt::format("operation #{} differs: rank {} called {}, rank {} called {}", sequence, rank_,
                       describe(unpack(a)), peer, describe(unpack(b)));
@@ -246,7 +259,15 @@ Progress SharedTransport::mismatched(int peer) noexcept {
   return Progress::failed;
 }
 
+// The same operation on both sides, but with counts that only their owners know.
+Progress SharedTransport::wrong_length(int peer, std::uint64_t sent, std::uint64_t expected) noexcept {
+  poison({Errc::mismatch, peer,
+          fmt::format("rank {} sends {} bytes where rank {} expects {}: their counts differ", peer, sent, rank_, expected)});
+  return Progress::failed;
+}
+
 void SharedTransport::poison(const Failure& failure) noexcept {
+  own_failure_ = failure;
   auto& record = segment_->header().poison;
   auto expected = PoisonRecord::State::clean;
   if (record.state.compare_exchange_strong(expected, PoisonRecord::State::writing)) {
@@ -267,8 +288,11 @@ void SharedTransport::poison(const Failure& failure) noexcept {
 
 Failure SharedTransport::failure() const {
   const auto& record = segment_->header().poison;
-  if (record.state.load(std::memory_order_acquire) != PoisonRecord::State::poisoned)
-    return {Errc::system, -1, "no failure"};
+  // Another rank may be writing down why; if it died over it, what we know must do.
+  const auto patience = Clock::now() + 100ms;
+  while (record.state.load(std::memory_order_acquire) == PoisonRecord::State::writing && Clock::now() < patience)
+    sched_yield();
+  if (record.state.load(std::memory_order_acquire) != PoisonRecord::State::poisoned) return own_failure_;
   char text[sizeof(record.text) + 1] = {};
   for (std::size_t i = 0; i < std::size(record.text); ++i) {
     const auto word = record.text[i].load(std::memory_order_relaxed);
@@ -286,6 +310,15 @@ std::string SharedTransport::who_is_late() const {
     if (peer == rank_ || theirs >= mine) continue;
     late += fmt::format("{}rank {} has not entered it (last in operation #{})",
                         late.empty() ? "" : ", ", peer, theirs);
+  }
+  if (!late.empty()) return late;
+  // Whoever waits says so every few milliseconds; a rank that is silent is stopped or busy.
+  const auto now = static_cast<std::uint64_t>(Clock::now().time_since_epoch().count());
+  for (int peer = 0; peer < size(); ++peer) {
+    const auto heard = segment_->status(peer).heard_ns.load(std::memory_order_relaxed);
+    if (peer == rank_ || now < heard + kSilence.count()) continue;
+    late += fmt::format("{}rank {} has entered it but is silent{}", late.empty() ? "" : ", ", peer,
+                        heard > 0 ? fmt::format(" for {:.1f} s", static_cast<double>(now - heard) / 1e9) : "");
   }
   return late.empty() ? "all ranks have entered it" : late;
 }

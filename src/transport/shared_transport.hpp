@@ -53,6 +53,7 @@ class SharedTransport final : public Transport {
   struct End {  // this rank's side of one lane
     std::uint64_t next = 0;   // fragment to send or take next
     std::uint64_t freed = 0;  // sender: what it last saw the receiver free
+    const Transfer* turn = nullptr;  // begun and not finished: all others wait until it is
   };
   template <class Consume>
   Progress receive(Transfer& transfer, std::size_t bytes, Consume consume) noexcept;
@@ -61,6 +62,7 @@ class SharedTransport final : public Transport {
   }
   Progress park_slowly(Deadline deadline) noexcept;
   Progress look_around() noexcept;
+  Progress wrong_length(int peer, std::uint64_t sent, std::uint64_t expected) noexcept;
 
   std::string name_;
   std::shared_ptr<Segment> segment_;
@@ -71,6 +73,8 @@ class SharedTransport final : public Transport {
   std::unique_ptr<Watch> watch_;
   Subset subset_;
   std::vector<End> sending_, receiving_;
+  OpTag entered_;        // the operation this rank is in, or was last
+  Failure own_failure_;  // what this rank reported, should nobody's report be complete
 
   // Waiting, from cheap to dear: see park().
   int spin_limit_;

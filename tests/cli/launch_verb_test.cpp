@@ -1,4 +1,5 @@
 // `sinew launch` from outside: what ranks see, how failures end, and that nothing is left behind.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -70,10 +71,8 @@ TEST(Launch, every_rank_finds_its_place_in_the_environment) {
   EXPECT_EQ(ran.status, 0) << ran.err;
   std::set<std::string> meetings;
   for (int rank = 0; rank < 3; ++rank) {
-    const auto r = std::to_string(rank);
-    EXPECT_TRUE(
-        has(ran.out, "[" + r + "] " + r + " 3 " + r + " 3 " + r + " 3 " + r + " 3 127.0.0.1\n"))
-        << ran.out;
+    const auto place = fmt::format("[{0}] {0} 3 {0} 3 {0} 3 {0} 3 127.0.0.1\n", rank);
+    EXPECT_TRUE(has(ran.out, place)) << ran.out;
   }
   for (const auto& line : lines_of(ran.out))
     if (has(line, "name=")) meetings.insert(line.substr(line.find("name=")));

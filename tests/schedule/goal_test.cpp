@@ -18,7 +18,7 @@ struct Node {
   std::uint64_t amount = 0;  // bytes, or nanoseconds
   int peer = -1;
   std::uint64_t tag = 0;
-  std::vector<int> requires_;
+  std::vector<int> after;
 };
 using Ranks = std::vector<std::map<int, Node>>;
 
@@ -44,7 +44,7 @@ Ranks read(const std::string& goal) {
         text >> word >> other;
         EXPECT_EQ(word, "requires");
         EXPECT_TRUE(ranks[rank].contains(label_of(other)));
-        ranks[rank].at(label).requires_.push_back(label_of(other));
+        ranks[rank].at(label).after.push_back(label_of(other));
         continue;
       }
       auto& node = ranks[rank][label];
@@ -82,7 +82,7 @@ int stuck(const Ranks& ranks) {
       for (const auto& [label, node] : ranks[rank]) {
         if (done[rank].contains(label)) continue;
         bool ready = true;
-        for (const int before : node.requires_) ready &= done[rank].contains(before);
+        for (const int before : node.after) ready &= done[rank].contains(before);
         if (ready) moved |= post(static_cast<int>(rank), label, node);
       }
   }

@@ -22,12 +22,14 @@ std::shared_ptr<LocalHub> LocalHub::make(int size, const SegmentOptions& options
 std::unique_ptr<Transport> LocalHub::join(int rank) {
   if (rank < 0 || rank >= segment_->ranks())
     throw Error(Errc::invalid_argument, fmt::format("rank {} is not one of {}", rank, segment_->ranks()));
-  return std::make_unique<SharedTransport>(
+  auto transport = std::make_unique<SharedTransport>(
       "local", segment_, rank, cores_, nullptr,
       [hub = shared_from_this(), rank](std::span<const int> members, std::string_view label,
                                        Deadline deadline) {
         return hub->join_subset(members, label, rank, deadline);
       });
+  transport->board()->set_can_pull(true);  // threads see each other's memory anyway
+  return transport;
 }
 
 std::unique_ptr<Transport> LocalHub::join_subset(std::span<const int> members,

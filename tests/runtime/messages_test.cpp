@@ -1,0 +1,207 @@
+// Point-to-point: matched by tag, in order, and never silently wrong.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <numeric>
+
+#include "support/fork_ranks.hpp"
+#include "support/local_ranks.hpp"
+
+namespace sinew {
+namespace {
+
+using namespace std::chrono_literals;
+using Numbers = std::vector<std::int32_t>;
+
+Numbers numbers(std::size_t count, int salt) {
+  Numbers data(count);
+  std::iota(data.begin(), data.end(), salt * 1000);
+  return data;
+}
+std::span<const std::int32_t> view(const Numbers& data) { return data; }
+
+void tags_out_of_order(Communicator& c) {
+  constexpr std::uint32_t kTags = 5;
+  if (c.rank() == 0) {
+    std::vector<Numbers> out;
+    std::vector<Request> requests;
+    for (std::uint32_t tag = 0; tag < kTags; ++tag) out.push_back(numbers(100 + tag * 20000, static_cast<int>(tag)));
+    for (std::uint32_t tag = 0; tag < kTags; ++tag) requests.push_back(c.isend(view(out[tag]), 1, tag));
+    c.wait_all(requests);
+  } else if (c.rank() == 1) {
+    for (const std::uint32_t tag : {3U, 0U, 4U, 2U, 1U}) {
+      Numbers in(100 + tag * 20000);
+      c.recv(std::span(in), 0, tag);
+      ASSERT_EQ(in, numbers(in.size(), static_cast<int>(tag)));
+    }
+  }
+  c.barrier();
+}
+
+TEST(Messages, are_matched_by_tag_whatever_order_they_are_asked_for) {
+  test::on_local(2, tags_out_of_order);
+  const auto stories = test::fork_ranks(3, [](const test::Seat& seat) {
+    auto communicator = seat.join();
+    tags_out_of_order(communicator);
+  });
+  EXPECT_TRUE(stories.empty()) << stories.front();
+}
+
+TEST(Messages, of_one_tag_arrive_in_order) {
+  test::on_local(2, [](Communicator& c) {
+    for (int i = 0; i < 200; ++i) {
+      Numbers data = numbers(1 + static_cast<std::size_t>(i), i);
+      if (c.rank() == 0) c.send(view(data), 1, 9);
+      if (c.rank() == 0) continue;
+      Numbers in(data.size());
+      c.recv(std::span(in), 0, 9);
+      ASSERT_EQ(in, data);
+    }
+    c.barrier();
+  });
+}
+
+TEST(Messages, to_oneself_work_in_both_orders) {
+  test::on_local(2, [](Communicator& c) {
+    const auto data = numbers(1000, 3);
+    Numbers early(1000), late(1000);
+    const auto posted = c.irecv(std::span(early), c.rank(), 1);
+    c.send(view(data), c.rank(), 1);
+    c.wait(posted);
+    c.send(view(data), c.rank(), 2);
+    c.recv(std::span(late), c.rank(), 2);
+    EXPECT_EQ(early, data);
+    EXPECT_EQ(late, data);
+  });
+}
+
+TEST(Messages, may_be_empty_and_still_keep_order) {
+  test::on_local(2, [](Communicator& c) {
+    const Numbers nothing, one{42};
+    Numbers in(1);
+    if (c.rank() == 0) {
+      c.send(view(nothing), 1, 1);
+      c.send(view(one), 1, 1);
+      c.send(view(nothing), 1, 2);
+    } else {
+      c.recv(std::span<std::int32_t>(), 0, 2);
+      c.recv(std::span<std::int32_t>(), 0, 1);
+      c.recv(std::span(in), 0, 1);
+      EXPECT_EQ(in, one);
+    }
+    c.barrier();
+  });
+}
+
+void large_both_ways(Communicator& c) {
+  constexpr std::size_t kCount = std::size_t{2} << 20;  // 8 MiB
+  const int other = 1 - c.rank();
+  const auto out = numbers(kCount, c.rank());
+  Numbers in(kCount);
+  c.sendrecv(view(out), other, std::span(in), other, 5);
+  ASSERT_EQ(in, numbers(kCount, other));
+  // Both send first and ask later: whoever waits keeps taking what arrives.
+  const auto going = c.isend(view(out), other, 6);
+  c.wait(going);
+  c.recv(std::span(in), other, 6);
+  ASSERT_EQ(in, numbers(kCount, other));
+}
+
+TEST(Messages, of_8_mib_cross_both_ways_at_once) {
+  test::on_local(2, large_both_ways);
+  const auto stories = test::fork_ranks(2, [](const test::Seat& seat) {
+    auto communicator = seat.join();
+    large_both_ways(communicator);
+  });
+  EXPECT_TRUE(stories.empty()) << stories.front();
+}
+
+TEST(Messages, travel_round_a_ring) {
+  for (const int size : {1, 2, 3, 5}) {
+    test::on_local(size, [&](Communicator& c) {
+      Numbers travelling = numbers(5000, c.rank());
+      for (int hop = 0; hop < size; ++hop) {
+        Numbers in(5000);
+        c.sendrecv(view(travelling), (c.rank() + 1) % size, std::span(in), (c.rank() + size - 1) % size, 1);
+        travelling = in;
+      }
+      ASSERT_EQ(travelling, numbers(5000, c.rank()));
+    });
+  }
+}
+
+TEST(Messages, of_another_length_are_an_error_that_names_both_sizes_and_stays) {
+  for (const bool posted_first : {false, true}) {
+    const auto errors = test::try_local(2, [&](Communicator& c) {
+      if (c.rank() == 0) {
+        if (posted_first) c.barrier();
+        const auto data = numbers(100, 0);
+        const auto sent = c.isend(view(data), 1, 7);
+        if (!posted_first) c.barrier();
+        c.wait(sent);
+        c.barrier();  // ends in an error as well: rank 1 is in no state to come
+        return;
+      }
+      Numbers in(90);
+      Request request;
+      if (posted_first) request = c.irecv(std::span(in), 0, 7);
+      c.barrier();
+      std::string text;
+      try {
+        if (!posted_first) request = c.irecv(std::span(in), 0, 7);
+        c.wait(request);
+      } catch (const Error& error) {
+        EXPECT_EQ(error.code(), Errc::mismatch);
+        text = error.what();
+      }
+      EXPECT_NE(text.find("360 bytes"), std::string::npos) << text;
+      EXPECT_NE(text.find("400"), std::string::npos) << text;
+      EXPECT_NE(text.find("tag 7"), std::string::npos) << text;
+      try {
+        c.barrier();
+        ADD_FAILURE() << "the communicator was not poisoned";
+      } catch (const Error& error) {
+        EXPECT_EQ(text, error.what());
+        throw;
+      }
+    });
+    ASSERT_TRUE(errors[0] && errors[1]);
+    EXPECT_EQ(errors[0]->code(), Errc::mismatch);
+  }
+}
+
+TEST(Messages, that_never_come_end_at_the_deadline_and_name_peer_and_tag) {
+  test::LocalSetup setup;
+  setup.options.timeout = 100ms;
+  const auto errors = test::try_local(
+      2,
+      [](Communicator& c) {
+        Numbers in(16);
+        if (c.rank() == 0) c.recv(std::span(in), 1, 77);
+        if (c.rank() == 1) c.recv(std::span(in), 0, 78);
+      },
+      setup);
+  ASSERT_TRUE(errors[0] && errors[1]);
+  for (const auto& error : errors) EXPECT_EQ(error->code(), Errc::timeout);
+  const std::string both = std::string(errors[0]->what()) + errors[1]->what();
+  EXPECT_TRUE(both.find("from rank 1 with tag 77") != std::string::npos || both.find("from rank 0 with tag 78") != std::string::npos) << both;
+}
+
+TEST(Messages, to_ranks_that_do_not_exist_are_refused_and_nothing_is_lost) {
+  test::on_local(2, [](Communicator& c) {
+    const auto data = numbers(4, 0);
+    for (const int nobody : {-1, 2, 99}) {
+      try {
+        c.isend(view(data), nobody, 0);
+        ADD_FAILURE();
+      } catch (const Error& error) {
+        EXPECT_EQ(error.code(), Errc::invalid_argument);
+        EXPECT_NE(std::string(error.what()).find(fmt::format("rank {} does not exist among 2", nobody)), std::string::npos);
+      }
+    }
+    c.barrier();
+  });
+}
+
+}  // namespace
+}  // namespace sinew

@@ -74,6 +74,8 @@ class Transport {
   [[nodiscard]] virtual int rank() const noexcept = 0;
   [[nodiscard]] virtual int size() const noexcept = 0;
   [[nodiscard]] virtual Capabilities capabilities() const noexcept = 0;
+  /// Processors that all ranks share. Fewer than ranks: they take turns. Equal on all ranks.
+  [[nodiscard]] virtual int cores() const noexcept { return size(); }
 
   /// Transfers of one (peer, channel, direction) progress in the order they were begun.
   virtual Progress send(Transfer& transfer, std::span<const std::byte> data) noexcept = 0;

@@ -26,11 +26,11 @@ namespace {
 struct BenchOptions {
   std::vector<std::string> collectives;
   std::string ranks = "2", sizes, algorithm = "auto", buffers = "private", against, style = "nccl", imbalance;
-  std::string begin = "8", end = "16M", dtype = "f32", op = "sum", chunk, folder;
+  std::string begin = "8", end = "16M", dtype = "f32", op = "sum", chunk, slot, folder;
   double factor = 4, budget_s = 0.2;
   int rounds = 3, root = 0;
   std::uint32_t samples = 0;
-  bool check = true, json = false, percentiles = false, explain = false, rewrite = false, apart = false, no_bind = false;
+  bool check = true, json = false, percentiles = false, explain = false, rewrite = false, apart = false, no_bind = false, no_pull = false;
   BenchSetup setup;
 };
 
@@ -38,7 +38,7 @@ std::optional<int> parse_bench(BenchOptions& o, int argc, char** argv) {
   CLI::App app("Times collectives. Sizes are bytes of the large buffer, K/M/G binary; GB/s decimal.", "sinew bench");
   app.add_option("collective", o.collectives, "allreduce, broadcast, ..., allgatherv, alltoallv, or all")->required();
   app.add_option("-p,--ranks", o.ranks, "rank counts: 4, or 2,4,8, or 2..16")->capture_default_str();
-  app.add_option("--algo", o.algorithm, "a name, all (side by side), or auto")->capture_default_str();
+  app.add_option("--algo", o.algorithm, "a name or several (side by side), all, or auto")->capture_default_str();
   app.add_option("--transport", o.setup.transport, "shm (processes) or local (threads)")->capture_default_str();
   app.add_option("--sizes", o.sizes, "exact sizes: 8,4K,1M,110278272");
   app.add_option("-b,--minbytes", o.begin, "smallest size")->capture_default_str();
@@ -56,6 +56,7 @@ std::optional<int> parse_bench(BenchOptions& o, int argc, char** argv) {
   app.add_option("--budget", o.budget_s, "seconds a turn")->capture_default_str();
   app.add_option("--imbalance", o.imbalance, "alltoallv: zipf:1.2 (popular experts), beside padded alltoall");
   app.add_option("--chunk", o.chunk, "bytes a pipeline segment");
+  app.add_option("--slot", o.slot, "bytes of a shared slot (shm)");
   app.add_option("--schedule", o.setup.schedule, "a schedule document to verify and run");
   app.add_option("--style", o.style, "nccl, csv or json")->capture_default_str();
   app.add_option("-o", o.folder, "run folder: bench.json is written there");
@@ -64,6 +65,7 @@ std::optional<int> parse_bench(BenchOptions& o, int argc, char** argv) {
   app.add_flag("--explain", o.explain, "show every candidate algorithm with its estimated cost");
   app.add_flag("--rewrite", o.rewrite, "ranks rewrite their input between samples, untimed");
   app.add_flag("--out-of-place", o.apart, "allreduce into another buffer");
+  app.add_flag("--no-pull", o.no_pull, "do not let ranks read each other's memory");
   app.add_flag("--no-bind", o.no_bind, "do not bind ranks to cores");
   return parse(app, argc, argv);
 }
@@ -214,13 +216,16 @@ std::vector<Ours> our_contenders(const BenchOptions& o, const std::vector<bench:
   }
   if (o.algorithm == "auto") return {{"sinew", ""}};
   std::set<std::string> names;
-  for (const auto collective : collectives)
-    for (const auto& algorithm : algorithms())
-      if (algorithm.collective == collective_of(collective)) {
-        const bool wanted = o.algorithm == "all" ? (algorithm.name != "shared" || o.buffers == "shared") : algorithm.name == o.algorithm;
-        if (wanted) names.insert(std::string(algorithm.name));
+  for (const auto wanted : split(o.algorithm, ',')) {
+    const auto before = names.size();
+    for (const auto collective : collectives)
+      for (const auto& algorithm : algorithms()) {
+        if (algorithm.collective != collective_of(collective)) continue;
+        const bool takes_part = wanted == "all" ? algorithm.name != "shared" || o.buffers == "shared" : algorithm.name == wanted;
+        if (takes_part) names.insert(std::string(algorithm.name));
       }
-  if (names.empty()) find_algorithm(collective_of(collectives.front()), o.algorithm);  // throws, with a suggestion
+    if (names.size() == before) find_algorithm(collective_of(collectives.front()), wanted);  // throws, with a suggestion
+  }
   std::vector<Ours> result;
   for (const auto& name : names) result.push_back({"sinew:" + name, name});
   return result;
@@ -233,6 +238,7 @@ struct Run {
   BenchStyle style;
   std::vector<BenchRow> rows;
   ProgressLine progress{};
+  bool ours_are_several = false;
 
   void play_all(int ranks) {
     bench::Tournament tournament(ranks);
@@ -242,6 +248,8 @@ struct Run {
       setup.algorithm = algorithm;
       setup.shared_buffers = o.buffers == "shared";
       setup.bind = !o.no_bind;
+      setup.pull = !o.no_pull;
+      if (!o.slot.empty()) setup.slot_bytes = parse_bytes(o.slot);
       if (!o.chunk.empty()) setup.chunk_bytes = parse_bytes(o.chunk);
       if (!tournament.add({contender, sinew_ranks(setup)}))
         throw Error(Errc::system, fmt::format("{} ranks did not start: {}", ranks, tournament.failures().back().story));
@@ -253,6 +261,7 @@ struct Run {
     if (style == BenchStyle::nccl)
       fmt::print("# {} ranks over {}, {} buffers{}, {} rounds, times are medians a call\n", ranks, o.setup.transport, o.buffers,
                  o.apart ? "" : ", in place where possible", o.rounds);
+    ours_are_several = ours.size() > 1;
     for (const auto collective : collectives) play(tournament, collective, ranks, ours, here);
     for (const auto& failure : tournament.failures()) fmt::print(stderr, "sinew: {} is out: {}\n", failure.contender, failure.story);
   }
@@ -280,7 +289,7 @@ struct Run {
     if (chosen.empty()) chosen = o.buffers == "shared" && what.collective == bench::Collective::allreduce ? "shared" : std::string(candidates(what, ranks).front().algorithm);
     rows.push_back(make_row(o, result, contender, chosen, here));
     auto line = bench_line(style, rows.back(), here, o.percentiles);
-    if (style == BenchStyle::nccl && o.algorithm == "all") line.insert(line.size() - 1, "  " + chosen);
+    if (style == BenchStyle::nccl && ours_are_several) line.insert(line.size() - 1, "  " + chosen);
     fmt::print("{}", line);
     std::fflush(stdout);
   }

@@ -235,6 +235,8 @@ bench::Launcher sinew_ranks(const BenchSetup& setup) {
       join.rendezvous = rendezvous;
       join.rank = rank;
       join.size = ranks;
+      join.pull = setup.pull;
+      if (setup.slot_bytes > 0) join.options.slot_bytes = setup.slot_bytes;
       serve_as_sinew(control, join_shm(join, Clock::now() + 30s), setup);
     })(launch, children);
   };

@@ -16,7 +16,8 @@ struct BenchSetup {
   std::string algorithm;  // "": choose
   bool shared_buffers = false;
   bool bind = true;  // a core each, where there are enough
-  std::uint64_t chunk_bytes = 0;
+  bool pull = true;  // let ranks read each other's memory
+  std::uint64_t slot_bytes = 0, chunk_bytes = 0;  // 0: choose
   std::string schedule;  // a document to install, or ""
 };
 

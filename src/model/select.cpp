@@ -57,16 +57,29 @@ double schedule_ns(const Schedule& schedule, double bytes, const CostTable& cost
   for (const auto& [round, wait] : waits) latency += wait;
   const double per_pass = schedule.chunks[3] > 0 ? cost.slot_bytes / schedule.chunks[3] : bytes + 1;
   const double passes = schedule.chunks[3] > 0 ? std::max(1.0, std::ceil(chunk / per_pass)) : 1;
-  return passes * latency + (passes - 1) * cost.pass_ns + work;
+  return passes * latency + work;
 }
 
 }  // namespace
 
-CostTable cost_table(std::string_view transport, std::uint64_t slot_bytes) {
-  const auto slot = static_cast<double>(slot_bytes);
-  if (transport == "local" || transport == "shm")
-    return {400, 0.15, 120, 0.05, 0.06, 0.05, 200, slot};
-  return {15000, 0.8, 0, 0, 0, 0.05, 0, slot};
+CostTable cost_table(std::string_view transport, std::uint64_t slot_bytes, int ranks, int cores) {
+  CostTable cost{};
+  cost.slot_bytes = static_cast<double>(slot_bytes);
+  const bool in_memory = transport == "local" || transport == "shm";
+  if (in_memory)
+    cost = {.message_ns = 250, .message_byte_ns = 0.1, .wait_ns = 120, .publish_byte_ns = 0.04,
+            .gather_byte_ns = 0.04, .reduce_byte_ns = 0.01, .slot_bytes = cost.slot_bytes};
+  else
+    cost = {.message_ns = 15000, .message_byte_ns = 0.8, .wait_ns = 0, .publish_byte_ns = 0,
+            .gather_byte_ns = 0, .reduce_byte_ns = 0.02, .slot_bytes = cost.slot_bytes};
+  if (in_memory && ranks > cores) {
+    const double share = static_cast<double>(ranks) / cores;
+    cost.wait_ns = 1700.0 * ranks;  // everyone's turn, at the price of a switch
+    cost.message_ns = 3400.0 * share;
+    for (double* each : {&cost.message_byte_ns, &cost.publish_byte_ns, &cost.gather_byte_ns, &cost.reduce_byte_ns})
+      *each *= share;
+  }
+  return cost;
 }
 
 std::uint32_t segments_for(const Algorithm& algorithm, std::uint64_t bytes,

@@ -16,11 +16,12 @@ struct CostTable {
   double publish_byte_ns;  // copying into one's slot
   double gather_byte_ns;   // reading another's slot
   double reduce_byte_ns;   // combining, for each byte of each input
-  double pass_ns;          // beginning another slice of a sliced schedule
   double slot_bytes;
 };
 
-CostTable cost_table(std::string_view transport, std::uint64_t slot_bytes);
+/// For `ranks` that share `cores`: when there are more ranks, they wait for each other's turns and
+/// each has only a share of a core.
+CostTable cost_table(std::string_view transport, std::uint64_t slot_bytes, int ranks, int cores);
 
 /// How deep to pipeline `bytes`; 1 for algorithms that do not.
 std::uint32_t segments_for(const Algorithm& algorithm, std::uint64_t bytes,

@@ -8,6 +8,7 @@
 
 #include "kernel/reduce.hpp"
 #include "runtime/chunk_map.hpp"
+#include "runtime/store_policy.hpp"
 #include <sinew/schedule.hpp>
 #include <sinew/transport.hpp>
 
@@ -77,7 +78,10 @@ class Plan {
   std::unique_ptr<std::byte[]> scratch;     // staged input, then the schedule's scratch
   std::uint64_t staged_bytes = 0;
 
+  bool measures_stores = false;             // long enough that how slots are written matters
+
   // Written by the executor; one run at a time.
+  StorePolicy stores;
   std::vector<Transfer> transfers;
   std::vector<std::uint8_t> done;
   std::vector<const std::byte*> inputs;

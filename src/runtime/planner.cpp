@@ -182,7 +182,8 @@ std::string_view Planner::refusal(const Algorithm& algorithm, const Call& call) 
 double Planner::estimate_us(const Algorithm& algorithm, const Call& call) const {
   const Board* board = transport_.board();
   const auto bytes = large_elements(call, transport_.size()) * size_of(call.dtype);
-  const auto cost = cost_table(transport_.name(), board != nullptr ? board->slot_bytes() : 0);
+  const auto cost = cost_table(transport_.name(), board != nullptr ? board->slot_bytes() : 0,
+                               transport_.size(), transport_.cores());
   return estimate_ns(algorithm, place_for(algorithm, call), bytes, cost) / 1e3;
 }
 

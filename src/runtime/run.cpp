@@ -34,6 +34,11 @@ void Run::begin(Transport& transport, OpTag tag) noexcept {
     board_->begin(tag, plan_->uses_board ? plan_->passes * plan_->schedule().rounds : 0);
     if (plan_->uses_board) board_->begin_pass();
   }
+  streams_ = false;
+  if (plan_->measures_stores) {
+    streams_ = plan_->stores.streams();
+    begun_ns_ = now_ns();
+  }
   rewind();
 }
 
@@ -60,6 +65,7 @@ Progress Run::poll() noexcept {
     }
     if (!all_done) break;
     settled_ = !next_pass();
+    if (settled_ && plan_->measures_stores) plan_->stores.took(now_ns() - begun_ns_);
   }
   if (observer_ != nullptr) [[unlikely]] observe_end();
   return settled_ ? Progress::done : Progress::pending;
@@ -165,7 +171,7 @@ Progress Run::publish(const BoundStep& step, std::uint64_t begin, std::uint64_t 
       return board_->mismatch() < 0 ? Progress::pending : transport_->mismatched(board_->mismatch());
   if (step.echoed) return Progress::done;
   if (bytes > 0 && !plan_->by_reference)
-    copy_bytes(slot(transport_->rank()) + step.board, source(step) + begin, bytes, false);
+    copy_bytes(slot(transport_->rank()) + step.board, source(step) + begin, bytes, streams_);
   else
     board_->expose(input_, output_);
   return Progress::done;
@@ -201,7 +207,7 @@ void Run::fold(const BoundStep& step, std::uint64_t begin, std::uint64_t bytes) 
                                                          : slot(member) + step.board;
   std::byte* const into[] = {destination(step) + begin, slot(transport_->rank()) + step.echo};
   const auto elements = bytes / plan_->reducer.element_bytes;
-  plan_->reducer.fold({into, step.echoes ? 2U : 1U}, {plan_->inputs.data(), count}, elements, false);
+  plan_->reducer.fold({into, step.echoes ? 2U : 1U}, {plan_->inputs.data(), count}, elements, step.echoes && streams_);
   if (plan_->divide_folds) divide(plan_->binding().dtype, into[0], elements, plan_->binding().divisor);
 }
 

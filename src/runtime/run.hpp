@@ -64,6 +64,8 @@ class Run {
   std::uint32_t round_ = 0;          // of the first stream: number of the round being run
   bool moved_ = false;
   bool settled_ = false;             // nothing is left to do
+  bool streams_ = false;             // how this run writes its slots
+  std::uint64_t begun_ns_ = 0;       // only where stores are measured
   static constexpr std::size_t kStreams = kChannels;
   std::uint32_t next_round_[kStreams] = {};
   Observer* observer_ = nullptr;

@@ -11,6 +11,10 @@ namespace {
 
 using Complaint = std::optional<std::string>;
 
+// A buffer in more chunks than this is a mistake, or meant to make us allocate. It also keeps
+// (rank, chunk) and sums of chunk counts far from the end of 32 bits.
+constexpr std::uint32_t kMostChunks = 1 << 16;
+
 Complaint range_fault(const Schedule& schedule, const Chunks& range, std::string_view role) {
   const auto limit = schedule.chunks[static_cast<std::size_t>(range.buf)];
   if (range.count <= limit && range.first <= limit - range.count) return {};
@@ -117,6 +121,9 @@ Complaint schedule_fault(const World& world, std::size_t index) {
   const auto& first = world.ranks.front();
   if (schedule.rank != static_cast<int>(index) || schedule.size != static_cast<int>(world.ranks.size()))
     return fmt::format("says it is rank {} of {}", schedule.rank, schedule.size);
+  for (const auto count : schedule.chunks)
+    if (count > kMostChunks)
+      return fmt::format("cuts a buffer into {} chunks; {} are the most", count, kMostChunks);
   const auto shared_cuts = [](const Schedule& s) {  // scratch is a rank's own affair
     return std::tuple(s.chunks[0], s.chunks[1], s.chunks[3], s.rounds);
   };

@@ -5,6 +5,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <bit>
 #include <cerrno>
 #include <cstring>
 #include <new>
@@ -20,6 +22,13 @@ constexpr std::size_t kPage = 4096;
 
 std::size_t round_up(std::size_t bytes, std::size_t unit) { return (bytes + unit - 1) / unit * unit; }
 
+// Long slots mean few passes; but all ranks' slots together should stay in the last-level cache.
+std::size_t slot_bytes_for(int ranks) {
+  constexpr std::size_t kAll = std::size_t{4} << 20, kLeast = std::size_t{128} << 10, kMost = std::size_t{1} << 20;
+  const auto each = std::bit_floor(kAll / static_cast<std::size_t>(ranks));
+  return std::clamp(each, kLeast, kMost);
+}
+
 [[noreturn]] void no_memory(std::string_view what, std::size_t bytes, int error) {
   throw Error(Errc::out_of_memory,
               fmt::format("no memory for {} ({}): {}. Fewer ranks, smaller buffers, or a larger "
@@ -34,6 +43,7 @@ Segment::Segment(int ranks, const SegmentOptions& options) {
   if (descriptor_ < 0) throw Error(Errc::system, fmt::format("memfd_create: {}", std::strerror(errno)));
   // A machine with a small address-space limit still works, with a smaller arena.
   auto wanted = options;
+  if (wanted.slot_bytes == 0) wanted.slot_bytes = slot_bytes_for(ranks);
   while (true) {
     lay_out(ranks, wanted);
     if (ftruncate(descriptor_, static_cast<off_t>(bytes_)) == 0) {

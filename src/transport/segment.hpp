@@ -18,7 +18,7 @@ inline constexpr std::size_t kLine = 64;
 
 /// Knobs of a segment, equal on all ranks (rank 0's are used).
 struct SegmentOptions {
-  std::size_t slot_bytes = std::size_t{1} << 19;       // one of a rank's two board slots
+  std::size_t slot_bytes = 0;                          // one of a rank's two board slots; 0: choose
   std::size_t lane_slot_bytes = std::size_t{1} << 15;  // payload of one fragment in a lane
   std::size_t arena_bytes = std::size_t{1} << 34;      // address space for alloc_shared, each rank
 };

@@ -17,7 +17,7 @@ using namespace std::chrono_literals;
 
 constexpr int kSpinsAlone = 2000;    // about 20-50 us: ranks have a core each
 constexpr int kSpinsCrowded = 50;    // ranks share cores: whoever we wait for may need ours
-constexpr int kYields = 32;
+constexpr int kYields = 2000;
 constexpr int kSleepFirst = 1000;    // waits that go straight to sleep after meeting a stranger
 constexpr auto kStranger = 50us;     // a yield that took longer gave the core to somebody else
 constexpr std::chrono::nanoseconds kSilence = 100ms;  // of a rank that should be waiting like us
@@ -74,6 +74,7 @@ SharedTransport::SharedTransport(std::string_view name, std::shared_ptr<Segment>
     : name_(name),
       segment_(std::move(segment)),
       rank_(rank),
+      cores_(cores),
       doorbell_(*segment_, rank),
       board_(*segment_, doorbell_, rank),
       arena_(segment_, rank),

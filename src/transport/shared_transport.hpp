@@ -34,6 +34,7 @@ class SharedTransport final : public Transport {
   [[nodiscard]] int rank() const noexcept override { return rank_; }
   [[nodiscard]] int size() const noexcept override { return segment_->ranks(); }
   [[nodiscard]] Capabilities capabilities() const noexcept override { return {true, true}; }
+  [[nodiscard]] int cores() const noexcept override { return cores_; }
   Progress send(Transfer& transfer, std::span<const std::byte> data) noexcept override;
   Progress recv(Transfer& transfer, std::span<std::byte> data) noexcept override;
   Progress recv_reduce(Transfer& transfer, std::span<std::byte> data,
@@ -67,6 +68,7 @@ class SharedTransport final : public Transport {
   std::string name_;
   std::shared_ptr<Segment> segment_;
   int rank_;
+  int cores_;
   Doorbell doorbell_;
   Board board_;
   Arena arena_;

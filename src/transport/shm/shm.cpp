@@ -240,11 +240,13 @@ std::unique_ptr<Transport> join_shm(const ShmJoin& join, Deadline deadline) {
   for (int rank = 0; rank < join.size; ++rank) pids.push_back(segment->status(rank).pid.load());
   auto subset = [join](std::span<const int> members, std::string_view label, Deadline until) {
     const auto at = std::find(members.begin(), members.end(), join.rank);
-    return join_shm({fmt::format("{}/{}", join.rendezvous, label), static_cast<int>(at - members.begin()),
-                     static_cast<int>(members.size()), join.options, join.cores},
-                    until);
+    auto part = join;
+    part.rendezvous = fmt::format("{}/{}", join.rendezvous, label);
+    part.rank = static_cast<int>(at - members.begin());
+    part.size = static_cast<int>(members.size());
+    return join_shm(part, until);
   };
-  const bool pulls = agree_on_pulling(*segment, join.rank, deadline + 1s);
+  const bool pulls = join.pull && agree_on_pulling(*segment, join.rank, deadline + 1s);
   auto transport = std::make_unique<SharedTransport>("shm", std::move(segment), join.rank, cores,
                                            std::make_unique<PidWatch>(pids, join.rank), std::move(subset));
   transport->board()->set_can_pull(pulls);

@@ -14,7 +14,8 @@ struct ShmJoin {
   int rank = 0;
   int size = 1;
   SegmentOptions options;
-  int cores = 0;  // processors all ranks together may use; 0: find out
+  bool pull = true;  // read other ranks' memory where that is allowed; equal on all ranks
+  int cores = 0;     // processors all ranks together may use; 0: find out
 };
 
 /// Returns when all ranks have joined. Throws Error{timeout} that names who is missing.

@@ -1,0 +1,38 @@
+// How a rank writes its shared slots: with ordinary stores, or past the caches.
+//
+// Where cores share a cache, ordinary stores win: readers find the data there. Where they do not,
+// every line written must first be called back from the reader's cache, and writing past the caches
+// is several times faster. Virtual machines move between the two within seconds, so the policy keeps
+// measuring: it uses what was faster lately, and tries the other now and then. What it chooses is
+// this rank's own affair and changes no result.
+#pragma once
+
+#include <cstdint>
+
+namespace sinew {
+
+class StorePolicy {
+ public:
+  /// Which way to write in the next run.
+  [[nodiscard]] bool streams() noexcept {
+    ++runs_;
+    const bool best = time_ns_[1] < time_ns_[0];
+    streams_ = runs_ <= kFirst ? runs_ % 2 == 0 : runs_ % kTryEvery == 0 ? !best : best;
+    return streams_;
+  }
+  /// How long it took.
+  void took(std::uint64_t nanoseconds) noexcept {
+    auto& mean = time_ns_[streams_ ? 1 : 0];
+    const auto now = static_cast<double>(nanoseconds);
+    // Falls at once, rises slowly: a run that was interrupted says little about how it was written.
+    mean = mean == 0 || now < mean ? now : mean + (now - mean) / 8;
+  }
+
+ private:
+  static constexpr std::uint32_t kFirst = 4, kTryEvery = 64;
+  double time_ns_[2] = {0, 0};  // lately, with ordinary and with streaming stores
+  std::uint32_t runs_ = 0;
+  bool streams_ = false;
+};
+
+}  // namespace sinew

@@ -1,0 +1,94 @@
+// After a call has been bound, repeating it allocates nothing: operator new is counted.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <new>
+
+#include "support/local_ranks.hpp"
+
+namespace {
+thread_local std::size_t allocations = 0;  // of this rank
+
+void* counted(std::size_t bytes) {
+  ++allocations;
+  if (void* memory = std::malloc(bytes == 0 ? 1 : bytes)) return memory;
+  throw std::bad_alloc();
+}
+void* counted(std::size_t bytes, std::align_val_t alignment) {
+  ++allocations;
+  const auto line = static_cast<std::size_t>(alignment);
+  if (void* memory = std::aligned_alloc(line, (bytes + line - 1) / line * line)) return memory;
+  throw std::bad_alloc();
+}
+}  // namespace
+
+void* operator new(std::size_t bytes) { return counted(bytes); }
+void* operator new[](std::size_t bytes) { return counted(bytes); }
+void* operator new(std::size_t bytes, std::align_val_t alignment) { return counted(bytes, alignment); }
+void* operator new[](std::size_t bytes, std::align_val_t alignment) { return counted(bytes, alignment); }
+void operator delete(void* memory) noexcept { std::free(memory); }
+void operator delete[](void* memory) noexcept { std::free(memory); }
+void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
+void operator delete[](void* memory, std::size_t) noexcept { std::free(memory); }
+void operator delete(void* memory, std::align_val_t) noexcept { std::free(memory); }
+void operator delete[](void* memory, std::align_val_t) noexcept { std::free(memory); }
+void operator delete(void* memory, std::size_t, std::align_val_t) noexcept { std::free(memory); }
+void operator delete[](void* memory, std::size_t, std::align_val_t) noexcept { std::free(memory); }
+
+namespace sinew {
+namespace {
+
+std::size_t allocations_of(Communicator& communicator, const Call& call, int repeats) {
+  communicator.run(call);
+  communicator.barrier();
+  const auto before = allocations;
+  for (int i = 0; i < repeats; ++i) communicator.run(call);
+  return allocations - before;
+}
+
+void expect_none(int size, std::size_t count, int repeats) {
+  test::Complaints wrong(size);
+  test::on_local(size, [&](Communicator& communicator) {
+    const auto elements = count * static_cast<std::size_t>(size);
+    std::vector<float> in(elements + 1), out(elements + 1);
+    auto shared = communicator.alloc_shared((elements + 1) * sizeof(float));
+    for (const auto& algorithm : algorithms()) {
+      if (!algorithm.fits({0, size, 0, 1, {}}, {true, true})) continue;
+      const bool in_arena = algorithm.name == "shared";
+      const Call call{.collective = algorithm.collective,
+                      .input = in_arena ? shared.as<float>().data() : in.data(),
+                      .output = in_arena ? shared.as<float>().data() : out.data(),
+                      .count = algorithm.collective == Collective::barrier ? 0 : count,
+                      .options = {.algorithm = algorithm.name}};
+      if (const auto made = allocations_of(communicator, call, repeats); made != 0)
+        wrong.add(communicator.rank(), fmt::format("{} {} of {}: {} allocations on rank {}", name(algorithm.collective), algorithm.name, count, made, communicator.rank()));
+    }
+    // The choice made without a name is remembered as well, and calls that alternate.
+    const Call one{.collective = Collective::allreduce, .input = in.data(), .output = in.data(), .count = count};
+    const Call other{.collective = Collective::allgather, .input = in.data(), .output = out.data(), .count = count};
+    allocations_of(communicator, one, 1);
+    allocations_of(communicator, other, 1);
+    const auto before = allocations;
+    for (int i = 0; i < repeats; ++i) communicator.run(i % 2 == 0 ? one : other);
+    if (allocations != before) wrong.add(communicator.rank(), "alternating calls allocate");
+  });
+  EXPECT_EQ(wrong.text(), "");
+}
+
+TEST(Allocations, are_counted_by_this_test) {
+  const auto before = allocations;
+  std::vector<int> some(10);
+  EXPECT_EQ(allocations, before + 1);
+  EXPECT_EQ(some.size(), 10U);
+}
+
+TEST(Allocations, are_none_in_a_thousand_repeated_calls_of_every_algorithm) { expect_none(2, 33, 1000); }
+
+TEST(Allocations, are_none_when_calls_are_sliced_or_ranks_share_cores) {
+  expect_none(2, 300'000, 3);
+  expect_none(3, 1000, 50);
+}
+
+}  // namespace
+}  // namespace sinew

@@ -1,0 +1,147 @@
+// Ranks that call different operations get an error that names both ranks and both operations:
+// at the latest in the next operation, never wrong data in silence.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include "support/fork_ranks.hpp"
+
+namespace sinew {
+namespace {
+
+using namespace std::chrono_literals;
+
+struct Case {
+  std::string_view what;
+  std::function<void(Communicator&, std::vector<float>&, bool odd)> call;
+  std::string_view ours, theirs;  // in the text, besides both ranks
+};
+
+// `odd` is what one rank does otherwise than all the others.
+const Case kCases[] = {
+    {"other operation",
+     [](Communicator& c, std::vector<float>& data, bool odd) {
+       odd ? c.broadcast(std::span(data), 0) : c.allreduce(std::span(data));
+     },
+     "allreduce of", "broadcast of"},
+    {"other count",
+     [](Communicator& c, std::vector<float>& data, bool odd) {
+       c.allreduce(std::span(data).first(odd ? data.size() / 2 : data.size()));
+     },
+     "allreduce of", "allreduce of"},
+    {"other type",
+     [](Communicator& c, std::vector<float>& data, bool odd) {
+       if (odd) c.allreduce(std::span(reinterpret_cast<std::int32_t*>(data.data()), data.size()));
+       else c.allreduce(std::span(data));
+     },
+     " f32 sum", " i32 sum"},
+    {"other reduction",
+     [](Communicator& c, std::vector<float>& data, bool odd) { c.allreduce(std::span(data), odd ? ReduceOp::max : ReduceOp::sum); },
+     " f32 sum", " f32 max"},
+    {"other root", [](Communicator& c, std::vector<float>& data, bool odd) { c.broadcast(std::span(data), odd ? 1 : 0); }, "root 0", "root 1"},
+    {"other order, other sizes",
+     [](Communicator& c, std::vector<float>& data, bool odd) {
+       const auto small = std::span(data).first(data.size() / 4);
+       if (odd) c.allreduce(small);
+       c.allreduce(std::span(data));
+       if (!odd) c.allreduce(small);
+     },
+     "allreduce of", "allreduce of"},
+    {"other order, equal sizes, told apart by tags",
+     [](Communicator& c, std::vector<float>& data, bool odd) {
+       c.allreduce(std::span(data), ReduceOp::sum, {.tag = odd ? 2U : 1U});
+       c.allreduce(std::span(data), ReduceOp::sum, {.tag = odd ? 1U : 2U});
+     },
+     "tag 1", "tag 2"},
+};
+
+// One process group runs all cases, each in a fresh communicator.
+void expect_all_caught(int size, std::size_t count, const std::function<int(std::size_t)>& odd_rank_of, std::string_view algorithm = "") {
+  test::ForkedRanks ranks(size, [&](const test::Seat& seat) {
+    for (std::size_t i = 0; i < std::size(kCases); ++i) {
+      Options options{.timeout = 10s};
+      options.algorithm = algorithm;
+      auto communicator = seat.join(fmt::format("case{}", i), options);
+      std::vector<float> data(count, 1);
+      const auto begun = Clock::now();
+      std::string story = "fine";
+      try {
+        kCases[i].call(communicator, data, seat.rank == odd_rank_of(i));
+        communicator.barrier();
+      } catch (const Error& error) {
+        story = fmt::format("{}|{}", name(error.code()), error.what());
+      }
+      const auto took = std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - begun);
+      seat.tell(fmt::format("{}|{}", took.count(), story));
+    }
+  });
+  const auto all = ranks.finish(60s);
+  for (int rank = 0; rank < size; ++rank) {
+    const auto& lines = all[static_cast<std::size_t>(rank)].lines;
+    ASSERT_EQ(lines.size(), std::size(kCases)) << "rank " << rank << (lines.empty() ? "" : lines.back());
+    for (std::size_t i = 0; i < lines.size(); ++i) {
+      const auto story = fmt::format("{} of {} floats, rank {} of {}: {}", kCases[i].what, count, rank, size, lines[i]);
+      const auto bar = lines[i].find('|');
+      EXPECT_LT(std::stoi(lines[i].substr(0, bar)), 2000) << story;
+      EXPECT_EQ(lines[i].substr(bar + 1, 9), "mismatch|") << story;
+      EXPECT_NE(lines[i].find("differs: rank "), std::string::npos) << story;
+      EXPECT_NE(lines[i].find(fmt::format("rank {} called", odd_rank_of(i))), std::string::npos) << story;
+      EXPECT_NE(lines[i].find(kCases[i].ours), std::string::npos) << story;
+      EXPECT_NE(lines[i].find(kCases[i].theirs), std::string::npos) << story;
+    }
+  }
+}
+
+TEST(Mismatched, calls_of_2_and_4_ranks_are_caught_at_every_size_and_name_both_sides) {
+  for (const int size : {2, 4})
+    for (const std::size_t count : {8UL, 1000UL, 50'000UL, 400'000UL})
+      for (const int odd : {0, 1, size - 1}) expect_all_caught(size, count, [=](std::size_t) { return odd; });
+}
+
+TEST(Mismatched, calls_are_caught_on_every_path) {
+  for (const auto algorithm : {"ring", "direct", "flat", "linear", "binomial", "chain"})
+    for (const std::size_t count : {100UL, 100'000UL})
+      expect_all_caught(4, count, [](std::size_t i) { return static_cast<int>(i % 4); }, algorithm);
+}
+
+// Rank 0 runs ahead through operations that wait for nobody: the other is caught all the same.
+TEST(Mismatched, a_rank_that_never_waits_is_caught_where_it_first_does) {
+  const auto stories = test::fork_ranks(2, [](const test::Seat& seat) {
+    auto communicator = seat.join("ahead", {.timeout = 10s});
+    std::vector<float> data(200'000, 1), small(4, 1);
+    try {
+      if (seat.rank == 0) {
+        communicator.broadcast(std::span(data), 0, {.algorithm = "direct"});
+      } else {
+        communicator.reduce(std::span<const float>(small), std::span<float>(), 0, ReduceOp::sum, {.algorithm = "binomial"});
+      }
+      communicator.barrier();
+      seat.tell("nothing was noticed");
+    } catch (const Error& error) {
+      if (error.code() != Errc::mismatch) seat.tell(error.what());
+    }
+  });
+  EXPECT_TRUE(stories.empty()) << stories.front();
+}
+
+TEST(Mismatched, counts_that_only_their_owners_know_are_an_error_too) {
+  const auto stories = test::fork_ranks(2, [](const test::Seat& seat) {
+    auto communicator = seat.join("counts", {.timeout = 10s});
+    const std::vector<float> data(100, 1);
+    std::vector<float> out(200);
+    // Rank 1 sends 10 elements where rank 0 expects 11.
+    const std::size_t sends[] = {10, 10}, receives[] = {10, seat.rank == 0 ? 11UL : 10UL};
+    try {
+      communicator.alltoallv(std::span(data), sends, std::span(out), receives);
+      communicator.barrier();
+      seat.tell("nothing was noticed");
+    } catch (const Error& error) {
+      const std::string text = error.what();
+      if (error.code() != Errc::mismatch || text.find("40 bytes") == std::string::npos || text.find("44") == std::string::npos)
+        seat.tell(text);
+    }
+  });
+  EXPECT_TRUE(stories.empty()) << stories.front();
+}
+
+}  // namespace
+}  // namespace sinew

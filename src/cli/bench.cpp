@@ -13,6 +13,7 @@
 #include "base/text.hpp"
 #include "cli/arguments.hpp"
 #include "cli/bench_contender.hpp"
+#include "cli/bench_hand.hpp"
 #include "cli/bench_report.hpp"
 #include "cli/output.hpp"
 #include "cli/verbs.hpp"
@@ -51,7 +52,7 @@ std::optional<int> parse_bench(BenchOptions& o, int argc, char** argv) {
   app.add_option("-r,--root", o.root, "for rooted collectives")->capture_default_str();
   app.add_option("--op", o.op, "sum prod min max avg band bor bxor")->capture_default_str();
   app.add_option("--buffers", o.buffers, "private, or shared (alloc_shared)")->capture_default_str();
-  app.add_option("--against", o.against, "peers to interleave: openmpi,openmpi:nocma,mpich,gloo");
+  app.add_option("--against", o.against, "interleave: openmpi,openmpi:nocma,mpich,gloo, hand (the same written by hand)");
   app.add_option("--rounds", o.rounds, "rounds; every contender has a turn in each")->capture_default_str();
   app.add_option("--budget", o.budget_s, "seconds a turn")->capture_default_str();
   app.add_option("--imbalance", o.imbalance, "alltoallv: zipf:1.2 (popular experts), beside padded alltoall");
@@ -256,7 +257,8 @@ struct Run {
     }
     std::vector<std::string> here;
     for (const auto& peer : peers)
-      if (tournament.add(bench::peer(peer, peer_folder()))) here.push_back(peer);
+      if (tournament.add(peer == "hand" ? bench::ContenderSpec{peer, hand_written_ranks(!o.no_bind)} : bench::peer(peer, peer_folder())))
+        here.push_back(peer);
     for (const auto& failure : tournament.failures()) fmt::print(stderr, "sinew: {}: {}\n", failure.contender, failure.story);
     if (style == BenchStyle::nccl)
       fmt::print("# {} ranks over {}, {} buffers{}, {} rounds, times are medians a call\n", ranks, o.setup.transport, o.buffers,
@@ -318,6 +320,10 @@ int run_bench(int argc, char** argv) {
   }
   if (!o.against.empty())
     for (const auto peer : split(o.against, ',')) {
+      if (peer == "hand") {
+        run.peers.emplace_back(peer);
+        continue;
+      }
       const auto known = bench::peer_names();
       std::vector<std::string_view> names(known.begin(), known.end());
       if (std::find(names.begin(), names.end(), peer) == names.end()) throw Error(Errc::invalid_argument, unknown("peer", peer, names));

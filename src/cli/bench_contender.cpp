@@ -160,17 +160,6 @@ class SinewContender final : public bench::Contender {
   std::map<std::byte*, SharedBuffer> buffers_;
 };
 
-void bind_to_core(int rank) {
-  cpu_set_t allowed, one;
-  CPU_ZERO(&allowed);
-  CPU_ZERO(&one);
-  if (sched_getaffinity(0, sizeof allowed, &allowed) != 0) return;
-  int skip = rank;
-  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu)
-    if (CPU_ISSET(cpu, &allowed) && skip-- == 0) CPU_SET(cpu, &one);
-  if (CPU_COUNT(&one) == 1) sched_setaffinity(0, sizeof one, &one);
-}
-
 void serve_as_sinew(bench::Control& control, std::unique_ptr<Transport> transport,
                     const BenchSetup& setup) {
   Communicator communicator(std::move(transport),
@@ -213,6 +202,17 @@ Call call_for(const bench::Case& what, int ranks) {
   call.count = whole ? what.bytes / what.element_bytes : bench::elements_per_rank(what, ranks);
   if (call.collective == Collective::barrier) call.count = 0;
   return call;
+}
+
+void bind_to_core(int rank) {
+  cpu_set_t allowed, one;
+  CPU_ZERO(&allowed);
+  CPU_ZERO(&one);
+  if (sched_getaffinity(0, sizeof allowed, &allowed) != 0) return;
+  int skip = rank;
+  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu)
+    if (CPU_ISSET(cpu, &allowed) && skip-- == 0) CPU_SET(cpu, &one);
+  if (CPU_COUNT(&one) == 1) sched_setaffinity(0, sizeof one, &one);
 }
 
 bench::Launcher sinew_ranks(const BenchSetup& setup) {

@@ -35,6 +35,9 @@ Collective collective_of(bench::Collective collective);
 /// Starts a group of Sinew ranks for a tournament.
 bench::Launcher sinew_ranks(const BenchSetup& setup);
 
+/// The `rank`-th processor this process may use, for itself alone.
+void bind_to_core(int rank);
+
 /// The call a contender makes for a case, without pointers: for `--explain`.
 Call call_for(const bench::Case& what, int ranks);
 

@@ -74,8 +74,8 @@ CostTable cost_table(std::string_view transport, std::uint64_t slot_bytes, int r
             .gather_byte_ns = 0, .reduce_byte_ns = 0.02, .slot_bytes = cost.slot_bytes};
   if (in_memory && ranks > cores) {
     const double share = static_cast<double>(ranks) / cores;
-    cost.wait_ns = 1700.0 * ranks;  // everyone's turn, at the price of a switch
-    cost.message_ns = 3400.0 * share;
+    cost.wait_ns = 900.0 * ranks;  // everyone's turn, at the price of a switch
+    cost.message_ns = 1800.0 * share;
     for (double* each : {&cost.message_byte_ns, &cost.publish_byte_ns, &cost.gather_byte_ns, &cost.reduce_byte_ns})
       *each *= share;
   }

@@ -219,8 +219,10 @@ const Algorithm& Planner::choose(const Call& call) const {
 // Copies of long chunks are read where they lie instead of going through slots. The answer must be
 // the same on all ranks, so it depends on nothing a rank has for itself.
 bool Planner::reads_by_reference(const Schedule& schedule, const Call& call) const {
-  constexpr std::uint64_t kWorthIt = 32 << 10;  // reading another process costs a system call
+  constexpr std::uint64_t kWorthIt = 512 << 10;
   const Board* board = transport_.board();
+  // With a core each, going through slots is faster: the reader is there while they are in cache.
+  if (transport_.size() <= transport_.cores()) return false;
   if (board == nullptr || !board->can_pull() || reduces(call.collective) || schedule.chunks[3] == 0 ||
       !schedule.groups.empty())
     return false;

@@ -89,6 +89,7 @@ Progress Run::poll_stream(std::size_t stream) noexcept {
       }
       done = 1;
       moved_ = true;
+      if (board_ != nullptr) board_->count_step();
       if (observer_ != nullptr) [[unlikely]] observe_step(plan_->steps[index]);
     }
     if (!complete) return Progress::pending;

@@ -67,11 +67,14 @@ class Board {
       if (member != rank_) reached(member, next_);
     return mismatch_ >= 0;
   }
-  /// Whether anyone but us has moved since the last call.
+  void count_step() noexcept {
+    segment_.status(rank_).steps.store(++steps_, std::memory_order_relaxed);
+  }
+  /// Whether anyone but us has done a step since the last call.
   bool anyone_moved() noexcept {
     std::uint64_t sum = 0;
     for (int member = 0; member < segment_.ranks(); ++member)
-      if (member != rank_) sum += segment_.flag(member).word.load(std::memory_order_relaxed);
+      if (member != rank_) sum += segment_.status(member).steps.load(std::memory_order_relaxed);
     return std::exchange(last_sum_, sum) != sum;
   }
 
@@ -142,6 +145,7 @@ class Board {
   std::uint32_t pass_ = 1;
   std::uint32_t pass_end_[2] = {0, 0};
   int mismatch_ = -1;
+  std::uint32_t steps_ = 0;
   std::uint64_t last_sum_ = 0;
   bool can_pull_ = false;
   std::vector<std::uint32_t> seen_;  // position each member was last seen at

@@ -16,10 +16,10 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr int kSpinsAlone = 2000;    // about 20-50 us: ranks have a core each
-constexpr int kSpinsCrowded = 50;    // ranks share cores: whoever we wait for may need ours
+constexpr int kSpinsCrowded = 2;     // ranks share cores: whoever we wait for may need ours
 constexpr int kYields = 2000;
 constexpr int kSleepFirst = 1000;    // waits that go straight to sleep after meeting a stranger
-constexpr auto kStranger = 50us;     // a yield that took longer gave the core to somebody else
+constexpr auto kStranger = 300us;    // a yield that took longer gave the core to somebody else
 constexpr std::chrono::nanoseconds kSilence = 100ms;  // of a rank that should be waiting like us
 constexpr auto kLongestSleep = 5ms;  // then look around whether everyone is alive
 

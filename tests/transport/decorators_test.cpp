@@ -74,7 +74,6 @@ TEST(Delayed, hides_shared_memory) {
   EXPECT_EQ(transport.board(), nullptr);
   EXPECT_EQ(transport.arena(), nullptr);
   EXPECT_FALSE(transport.capabilities().board);
-  Communicator communicator(LocalHub::make(1)->join(0));
   Communicator hidden(std::make_unique<DelayedTransport>(LocalHub::make(1)->join(0), Delay{}));
   EXPECT_THROW(hidden.alloc_shared(100), Error);
 }

@@ -75,6 +75,7 @@ void Plan::lower() {
   }
   // Whoever only reads in a pass must say so at its end, or writers would wait for ever.
   if (uses_board && !published && !by_channel[0].empty()) by_channel[0].back().post = true;
+  if (uses_board) plan_posts(by_channel[0]);
   for (auto& [channel, rounds] : by_channel) streams.push_back(std::move(rounds));
 
   // An average is a sum divided where it becomes complete: right after a fold over everybody, while
@@ -94,6 +95,16 @@ void Plan::lower() {
   done.assign(steps.size(), 0);
   inputs.assign(static_cast<std::size_t>(schedule_.size), nullptr);
   outputs.assign(static_cast<std::size_t>(schedule_.size), nullptr);
+}
+
+// A position says that all rounds before it are over, those without steps included.
+void Plan::plan_posts(std::vector<BoundRound>& rounds) {
+  posts_start = binding_.posts_all;
+  first_round = rounds.empty() ? schedule_.rounds : rounds.front().number;
+  for (std::size_t i = 0; i < rounds.size(); ++i) {
+    rounds[i].post |= binding_.posts_all;
+    rounds[i].then = i + 1 < rounds.size() ? rounds[i + 1].number : schedule_.rounds;
+  }
 }
 
 // A result that is published in the very next round is written to the slot by the fold itself,

@@ -26,6 +26,7 @@ struct Binding {
   bool by_reference = false;    // publish addresses instead of copies; needs `world`
   const World* world = nullptr;  // everybody's schedule, while a plan by reference is bound
   bool on_board = false;        // some rank uses the board, even if this one does not
+  bool posts_all = false;       // others may wait for any round, not only for those that publish
   bool divides_folds = true;    // avg: a fold over everybody may divide; what it made is only copied
 };
 
@@ -50,7 +51,8 @@ struct BoundStep {
 struct BoundRound {
   std::uint32_t begin = 0, end = 0;
   std::uint32_t number = 0;
-  bool post = false;  // others wait for what this round did
+  bool post = false;       // others wait for what this round did
+  std::uint32_t then = 0;  // the next round with steps: all before it are behind us
 };
 
 class Plan {
@@ -71,6 +73,8 @@ class Plan {
   std::uint32_t passes = 1;
   std::uint64_t width = ~std::uint64_t{0};  // bytes of each chunk in one pass
   bool uses_board = false;
+  bool posts_start = false;                 // say at the start of a pass that we have come,
+  std::uint32_t first_round = 0;            // and up to this round have nothing to do
   bool tiny = false;                        // everything published fits the flag line
   bool by_reference = false;                // others read where the data lies, not a slot
   bool divide_folds = false;                // avg: divide where a fold completes the sum,
@@ -90,6 +94,7 @@ class Plan {
  private:
   void lower();
   void cut_passes();
+  void plan_posts(std::vector<BoundRound>& rounds);
   void fuse_echoes(std::vector<BoundRound>& rounds);
   void find_remote(const Step& step, BoundStep& bound) const;
   void add_step(const Step& step);

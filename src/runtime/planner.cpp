@@ -216,18 +216,16 @@ const Algorithm& Planner::choose(const Call& call) const {
   return find_algorithm(call.collective, candidates.front().algorithm);
 }
 
-// Copies of long chunks are read where they lie instead of going through slots. The answer must be
-// the same on all ranks, so it depends on nothing a rank has for itself.
+// In a long alltoall every byte has one reader, so that reading it where it lies saves a copy; the
+// other collectives are faster through slots, and so is this one with a core for each rank, because
+// the reader takes them out of the cache. The answer must be the same on all ranks, so it depends
+// on nothing that a rank has for itself.
 bool Planner::reads_by_reference(const Schedule& schedule, const Call& call) const {
-  constexpr std::uint64_t kWorthIt = 512 << 10;
+  constexpr std::uint64_t kLong = std::uint64_t{2} << 20;
   const Board* board = transport_.board();
-  // With a core each, going through slots is faster: the reader is there while they are in cache.
-  if (transport_.size() <= transport_.cores()) return false;
-  if (board == nullptr || !board->can_pull() || reduces(call.collective) || schedule.chunks[3] == 0 ||
-      !schedule.groups.empty())
-    return false;
-  const auto chunks = std::max(schedule.chunks[0], schedule.chunks[1]);
-  return large_elements(call, transport_.size()) * size_of(call.dtype) / chunks >= kWorthIt;
+  return call.collective == Collective::alltoall && schedule.chunks[3] > 0 && board != nullptr &&
+         board->can_pull() && transport_.size() > transport_.cores() &&
+         large_elements(call, transport_.size()) * size_of(call.dtype) >= kLong;
 }
 
 Binding Planner::bind(const Schedule& schedule, const Call& call) const {
@@ -302,8 +300,7 @@ Planned& Planner::make(const Key& key, const Call& call) {
     if (reads_by_reference(schedule, call)) {
       world = make_world(algorithm, transport_.size(), call.root);
       wait_for_readers(schedule);
-      // What others read must not change under them, and in this one the output would do that.
-      works_in_place &= call.collective != Collective::alltoall;
+      works_in_place = false;  // what others read must not change under them
     }
   }
   OpDescriptor descriptor{call.collective, call.dtype, reduces(call.collective) ? call.op : ReduceOp::sum,
@@ -316,7 +313,7 @@ Planned& Planner::make(const Key& key, const Call& call) {
   binding.by_reference = !world.ranks.empty();
   binding.world = &world;
   if (own != installed_.end()) {
-    binding.on_board = uses_board(own->second);
+    binding.on_board = binding.posts_all = uses_board(own->second);
     binding.divides_folds = false;  // nobody knows what else it does with them
   }
   auto planned = std::make_unique<Planned>(Planned{Plan(std::move(schedule), std::move(binding)), descriptor, 0});

@@ -45,6 +45,7 @@ void Run::begin(Transport& transport, OpTag tag) noexcept {
 void Run::rewind() noexcept {
   for (auto& next : next_round_) next = 0;
   for (auto& done : plan_->done) done = 0;
+  if (plan_->posts_start) board_->post(at(plan_->first_round));
 }
 
 void Run::observe(Observer& observer, const Event& event) noexcept {
@@ -93,7 +94,7 @@ Progress Run::poll_stream(std::size_t stream) noexcept {
       if (observer_ != nullptr) [[unlikely]] observe_step(plan_->steps[index]);
     }
     if (!complete) return Progress::pending;
-    if (round.post) board_->post(at(round.number) + 1);
+    if (round.post) board_->post(at(round.then));
     ++next;
   }
   return Progress::done;
@@ -131,7 +132,7 @@ Progress Run::attempt(std::uint32_t index) noexcept {
   const BoundStep& step = plan_->steps[index];
   const auto begin = plan_->passes == 1 ? 0 : pass_ * plan_->width;
   const auto bytes = begin >= step.bytes ? 0 : std::min(plan_->width, step.bytes - begin);
-  if (bytes == 0 && pass_ > 0) return Progress::done;
+  if (bytes == 0 && step.bytes > 0) return Progress::done;  // of this chunk nothing is left
   switch (step.op) {
     case Op::send:
     case Op::recv:

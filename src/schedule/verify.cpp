@@ -311,6 +311,7 @@ class Simulation {
           std::max(heard_[index(rank)][index(member)], std::int64_t{step.round} - 1);
       learn(rank, knows_[index(member)]);
     }
+    if (step.op == Op::gather_reduce_all) check_exposed(rank, step, group);
     if (step.op == Op::gather_copy) {
       for (std::uint32_t i = 0; i < step.board.count; ++i)
         write(rank, step, step.dst, i, on_board(rank, step, step.peer, i));
@@ -323,6 +324,19 @@ class Simulation {
       reduce_everywhere(rank, step, group);
     }
     return true;
+  }
+
+  // Whoever works in others' memory must know that they have come, and where it lies: a publish
+  // without chunks in an earlier round says both.
+  void check_exposed(int rank, const Step& step, const std::vector<int>& group) {
+    for (const int member : group) {
+      const auto& steps = world_.ranks[index(member)].steps;
+      const bool exposed = std::any_of(steps.begin(), steps.end(), [&](const Step& other) {
+        return other.op == Op::publish && other.board.count == 0 && other.round < step.round;
+      });
+      if (!exposed)
+        fail(rank, step.round, fmt::format("{} uses the buffers of rank {}, which does not publish them in an earlier round", describe(rank, step), member));
+    }
   }
 
   void reduce_everywhere(int rank, const Step& step, const std::vector<int>& group) {

@@ -117,7 +117,8 @@ std::string_view name(Ending ending) {
   return kNames[static_cast<std::size_t>(ending)];
 }
 
-SeededWorld::SeededWorld(const World& world, std::size_t chunk_elements) : world_(world), chunk_elements_(chunk_elements) {
+SeededWorld::SeededWorld(const World& world, std::size_t chunk_elements, bool posts_all)
+    : world_(world), chunk_elements_(chunk_elements), posts_all_(posts_all) {
   std::mt19937_64 random(42);
   for (const auto& schedule : world.ranks) {
     auto& input = inputs_.emplace_back(schedule.chunks[0] * chunk_elements);
@@ -180,6 +181,7 @@ Ending SeededWorld::run(Sends sends, unsigned seed) {
     binding.op = ReduceOp::sum;
     binding.slot_bytes = 1024;
     binding.on_board = on_board;
+    binding.posts_all = on_board && posts_all_;
     ranks[r].input = inputs_[r];
     ranks[r].output.assign(schedule.chunks[1] * chunk_elements_, 0xBAD0BAD0BAD0BAD0);
     ranks[r].plan = std::make_unique<Plan>(schedule, std::move(binding));

@@ -20,10 +20,11 @@ enum class Ending : std::uint8_t { right, wrong, stuck, failed };
 std::string_view name(Ending ending);
 
 /// Every chunk holds `chunk_elements` distinct numbers. The world must be well-formed (verify() does
-/// not call it malformed); whether it is right is what run() finds out.
+/// not call it malformed); whether it is right is what run() finds out. `posts_all`: as schedules are
+/// run that others wrote; those of the registry post only where somebody waits.
 class SeededWorld {
  public:
-  SeededWorld(const World& world, std::size_t chunk_elements);
+  SeededWorld(const World& world, std::size_t chunk_elements, bool posts_all);
   ~SeededWorld();
   /// One run from the beginning, in an order that depends on the seed alone.
   Ending run(Sends sends, unsigned seed);
@@ -34,6 +35,7 @@ class SeededWorld {
 
   const World& world_;
   std::size_t chunk_elements_;
+  bool posts_all_;
   std::vector<std::vector<std::uint64_t>> inputs_;
   std::shared_ptr<LocalHub> hub_;  // kept from run to run while they end well
   std::vector<std::unique_ptr<Transport>> seats_;

@@ -40,7 +40,7 @@ double schedule_ns(const Schedule& schedule, double bytes, const CostTable& cost
         work += moved * cost.publish_byte_ns;
         break;
       case Op::gather_copy:
-        work += moved * cost.gather_byte_ns;
+        work += moved * (cost.gather_byte_ns + cost.reduce_byte_ns);
         wait = std::max(wait, cost.wait_ns);
         break;
       case Op::gather_reduce:
@@ -68,7 +68,7 @@ CostTable cost_table(std::string_view transport, std::uint64_t slot_bytes, int r
   const bool in_memory = transport == "local" || transport == "shm";
   if (in_memory)
     cost = {.message_ns = 250, .message_byte_ns = 0.1, .wait_ns = 120, .publish_byte_ns = 0.04,
-            .gather_byte_ns = 0.04, .reduce_byte_ns = 0.01, .slot_bytes = cost.slot_bytes};
+            .gather_byte_ns = 0.04, .reduce_byte_ns = 0.015, .slot_bytes = cost.slot_bytes};
   else
     cost = {.message_ns = 15000, .message_byte_ns = 0.8, .wait_ns = 0, .publish_byte_ns = 0,
             .gather_byte_ns = 0, .reduce_byte_ns = 0.02, .slot_bytes = cost.slot_bytes};

@@ -23,6 +23,7 @@ struct Binding {
   std::size_t slot_bytes = 0;   // of the board; 0: the schedule uses none
   bool staged = false;          // read a private copy of the input
   bool has_output = true;       // false on ranks that only contribute
+  bool crowded = false;         // there are more ranks than cores
   bool by_reference = false;    // publish addresses instead of copies; needs `world`
   const World* world = nullptr;  // everybody's schedule, while a plan by reference is bound
   bool on_board = false;        // some rank uses the board, even if this one does not

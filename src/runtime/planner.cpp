@@ -236,6 +236,7 @@ Binding Planner::bind(const Schedule& schedule, const Call& call) const {
   binding.dtype = call.dtype;
   binding.op = call.op;
   binding.divisor = transport_.size();
+  binding.crowded = transport_.size() > transport_.cores();
   binding.has_output = call.collective != Collective::reduce || transport_.rank() == call.root;
   if (const Board* board = transport_.board()) binding.slot_bytes = board->slot_bytes();
   // Parts nobody told us about are empty; schedules for such calls do not touch them.

@@ -50,10 +50,9 @@ class Board {
     // acquire pairs with the release in post()
     const auto word = segment_.flag(member).word.load(std::memory_order_acquire);
     seen = static_cast<std::uint32_t>(word >> 32);
-    // In this operation the word says which it is; past it, the member's history does.
-    const bool differs = before(seen, next_)
-                             ? !before(seen, first_) && static_cast<std::uint32_t>(word) != tag_.fingerprint
-                             : segment_.status(member).disagrees(tag_);
+    // A member that has moved on is compared in the next operation: its fingerprint covers this one.
+    const bool differs = before(seen, next_) && !before(seen, first_) &&
+                         static_cast<std::uint32_t>(word) != tag_.fingerprint;
     if (differs) [[unlikely]] {
       mismatch_ = member;
       return false;

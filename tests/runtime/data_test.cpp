@@ -67,6 +67,19 @@ TEST(Large, allreduce_of_three_million_elements_is_exact) {
   }
 }
 
+// More ranks than cores: a long alltoall is read where it lies, in place from a staged copy.
+TEST(Large, alltoall_by_reference_is_exact) {
+  constexpr int kRanks = 8;  // more than the cores of a test machine, usually
+  std::vector<test::Trial> trials;
+  for (const bool in_place : {false, true})
+    for (const std::size_t count : {std::size_t{70'001}, std::size_t{131'072}})
+      trials.push_back({&find_algorithm(Collective::alltoall, "direct"), count, DType::f32, ReduceOp::sum, 0, in_place, false, false});
+  test::LocalSetup crowded;
+  crowded.cores = 1;
+  expect_exact_over_local(kRanks, trials, crowded);
+  expect_exact_over_shm(kRanks, trials);
+}
+
 // One long-lived group runs everything twice: positions, parities and lanes carry over.
 TEST(Repeats, results_stay_exact_when_algorithms_follow_each_other_in_any_order) {
   auto trials = test::sweep(3);

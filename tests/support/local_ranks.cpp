@@ -8,7 +8,7 @@ namespace sinew::test {
 
 std::vector<std::optional<Error>> try_local(int size, const std::function<void(Communicator&)>& body,
                                             const LocalSetup& setup) {
-  const auto hub = LocalHub::make(size, setup.segment);
+  const auto hub = LocalHub::make(size, setup.segment, setup.cores);
   std::vector<std::optional<Error>> errors(static_cast<std::size_t>(size));
   std::vector<std::thread> threads;
   for (int rank = 0; rank < size; ++rank)

@@ -15,6 +15,7 @@ namespace sinew::test {
 struct LocalSetup {
   Options options{.timeout = std::chrono::seconds(60)};
   SegmentOptions segment{};
+  int cores = 0;  // processors the ranks share; 0: find out
   /// Wraps each rank's transport; empty: as it is.
   std::function<std::unique_ptr<Transport>(std::unique_ptr<Transport>)> decorate{};
 };

@@ -97,7 +97,8 @@ void Plan::lower() {
   transfers.assign(steps.size(), {});
   done.assign(steps.size(), 0);
   inputs.assign(static_cast<std::size_t>(schedule_.size), nullptr);
-  outputs.assign(static_cast<std::size_t>(schedule_.size), nullptr);
+  if (!block && std::any_of(steps.begin(), steps.end(), [](const BoundStep& step) { return step.op == Op::gather_reduce_all; }))
+    block = std::make_unique_for_overwrite<std::byte[]>(kBlockBytes);
 }
 
 // A position says that all rounds before it are over, those without steps included.

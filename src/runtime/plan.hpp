@@ -90,7 +90,8 @@ class Plan {
   std::vector<Transfer> transfers;
   std::vector<std::uint8_t> done;
   std::vector<const std::byte*> inputs;
-  std::vector<std::byte*> outputs;
+  std::unique_ptr<std::byte[]> block;  // where a sum stays in cache on its way to everyone
+  static constexpr std::uint64_t kBlockBytes = std::uint64_t{64} << 10;
 
  private:
   void lower();

@@ -13,10 +13,6 @@ std::uint64_t now_ns() noexcept {
   return static_cast<std::uint64_t>(Clock::now().time_since_epoch().count());
 }
 
-// A fold that writes to every rank works in pieces that stay in the first-level cache between the
-// sum and its division.
-constexpr std::uint64_t kFoldBytes = std::uint64_t{16} << 10;
-
 }  // namespace
 
 void Run::begin(Transport& transport, OpTag tag) noexcept {
@@ -213,21 +209,21 @@ void Run::fold(const BoundStep& step, std::uint64_t begin, std::uint64_t bytes) 
   if (plan_->divide_folds) divide(plan_->binding().dtype, into[0], elements, plan_->binding().divisor);
 }
 
+// Block by block: the sum in the first-level cache, then out to one member after the other, so that
+// each is written in one stream.
 void Run::fold_everywhere(const BoundStep& step, std::uint64_t begin, std::uint64_t bytes) noexcept {
   const auto& group = plan_->groups[static_cast<std::size_t>(step.group)];
   const auto element = plan_->reducer.element_bytes;
-  for (std::uint64_t piece = 0; piece < bytes; piece += kFoldBytes) {
-    const auto length = std::min(kFoldBytes, bytes - piece);
+  std::byte* const sum = plan_->block.get();
+  for (std::uint64_t piece = 0; piece < bytes; piece += Plan::kBlockBytes) {
+    const auto length = std::min(Plan::kBlockBytes, bytes - piece);
     std::size_t count = 0;
-    for (const int member : group) {
-      plan_->inputs[count] =
-          board_->exposed(member, step.src_buf == Buf::output) + step.src + begin + piece;
-      plan_->outputs[count++] = board_->exposed(member, true) + step.dst + begin + piece;
-    }
-    plan_->reducer.fold({plan_->outputs.data(), count}, {plan_->inputs.data(), count},
-                        length / element, step.streaming);
-    for (std::size_t i = 0; plan_->divide_folds && i < count; ++i)
-      divide(plan_->binding().dtype, plan_->outputs[i], length / element, plan_->binding().divisor);
+    for (const int member : group)
+      plan_->inputs[count++] = board_->exposed(member, step.src_buf == Buf::output) + step.src + begin + piece;
+    plan_->reducer.fold({&sum, 1}, {plan_->inputs.data(), count}, length / element, false);
+    if (plan_->divide_folds) divide(plan_->binding().dtype, sum, length / element, plan_->binding().divisor);
+    for (const int member : group)
+      copy_bytes(board_->exposed(member, true) + step.dst + begin + piece, sum, length, false);
   }
 }
 

@@ -15,8 +15,9 @@ Arena::Arena(std::shared_ptr<Segment> segment, int rank)
       free_{{0, segment_->options().arena_bytes}} {}
 
 std::byte* Arena::allocate(std::size_t bytes) {
-  constexpr std::size_t kPage = 4096;
-  const auto wanted = std::max(kPage, (bytes + kPage - 1) / kPage * kPage);
+  constexpr std::size_t kPage = 4096, kHugePage = std::size_t{1} << 21;
+  const auto unit = bytes >= kHugePage ? kHugePage : kPage;
+  const auto wanted = std::max(unit, (bytes + unit - 1) / unit * unit);
   const auto at = std::find_if(free_.begin(), free_.end(),
                                [&](const auto& range) { return range.second >= wanted; });
   if (at == free_.end())

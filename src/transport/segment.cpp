@@ -19,6 +19,7 @@ namespace {
 
 constexpr std::uint32_t kMagic = 0x53696E31;
 constexpr std::size_t kPage = 4096;
+constexpr std::size_t kHugePage = std::size_t{1} << 21;
 
 std::size_t round_up(std::size_t bytes, std::size_t unit) { return (bytes + unit - 1) / unit * unit; }
 
@@ -46,13 +47,8 @@ Segment::Segment(int ranks, const SegmentOptions& options) {
   if (wanted.slot_bytes == 0) wanted.slot_bytes = slot_bytes_for(ranks);
   while (true) {
     lay_out(ranks, wanted);
-    if (ftruncate(descriptor_, static_cast<off_t>(bytes_)) == 0) {
-      base_ = static_cast<std::byte*>(
-          mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, descriptor_, 0));
-      if (base_ != MAP_FAILED) break;
-    }
+    if (ftruncate(descriptor_, static_cast<off_t>(bytes_)) == 0 && map()) break;
     const int error = errno;
-    base_ = nullptr;
     if (wanted.arena_bytes < (std::size_t{1} << 20)) {
       close(descriptor_);
       no_memory("the shared segment", bytes_, error);
@@ -91,9 +87,7 @@ Segment::Segment(int descriptor) : descriptor_(descriptor) {
     throw Error(Errc::system, "the shared segment was made by another version of Sinew");
   }
   lay_out(ranks, options);
-  base_ = static_cast<std::byte*>(
-      mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, descriptor_, 0));
-  if (base_ == MAP_FAILED) {
+  if (!map()) {
     const int error = errno;
     close(descriptor_);
     no_memory("the shared segment", bytes_, error);
@@ -105,6 +99,26 @@ Segment::~Segment() {
   close(descriptor_);
 }
 
+// At a multiple of a huge page, so that arenas can be mapped with huge pages everywhere.
+bool Segment::map() noexcept {
+  void* room = mmap(nullptr, bytes_ + kHugePage, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (room == MAP_FAILED) return false;
+  auto* begin = static_cast<std::byte*>(room);
+  auto* aligned = begin + (kHugePage - reinterpret_cast<std::uintptr_t>(begin) % kHugePage) % kHugePage;
+  void* mapped = mmap(aligned, bytes_, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE | MAP_FIXED, descriptor_, 0);
+  if (mapped == MAP_FAILED) {
+    const int error = errno;
+    munmap(room, bytes_ + kHugePage);
+    errno = error;
+    return false;
+  }
+  const auto before = static_cast<std::size_t>(aligned - begin);
+  if (before > 0) munmap(begin, before);
+  if (before < kHugePage) munmap(aligned + round_up(bytes_, kPage), kHugePage - before);
+  base_ = aligned;
+  return true;
+}
+
 void Segment::lay_out(int ranks, const SegmentOptions& options) {
   const auto count = static_cast<std::size_t>(ranks);
   lane_slot_bytes_ = LaneSlot::kHeader + options.lane_slot_bytes;
@@ -113,8 +127,8 @@ void Segment::lay_out(int ranks, const SegmentOptions& options) {
   bells_ = flags_ + count * sizeof(FlagLine);
   slots_ = round_up(bells_ + count * sizeof(BellLine), kPage);
   lanes_ = round_up(slots_ + 2 * count * options.slot_bytes, kPage);
-  arenas_ = round_up(lanes_ + count * count * kChannels * lane_bytes(), std::size_t{1} << 21);
-  bytes_ = arenas_ + count * options.arena_bytes;
+  arenas_ = round_up(lanes_ + count * count * kChannels * lane_bytes(), kHugePage);
+  bytes_ = arenas_ + round_up(count * options.arena_bytes, kPage);
 }
 
 std::size_t Segment::lane_bytes() const noexcept {
@@ -140,6 +154,9 @@ void Segment::reserve(std::byte* begin, std::size_t bytes) {
     error = posix_fallocate(descriptor_, offset, static_cast<off_t>(bytes));
   } while (error == EINTR);
   if (error != 0) no_memory("shared memory", bytes, error);
+  // Huge pages where they can be had; without, it only runs slower.
+  constexpr int kCollapse = 25;  // MADV_COLLAPSE, which this libc does not name yet
+  if (bytes >= kHugePage) madvise(begin, bytes, kCollapse);
 }
 
 void Segment::release(std::byte* begin, std::size_t bytes) noexcept {

@@ -137,7 +137,7 @@ class Segment {
   }
   [[nodiscard]] std::size_t lane_bytes() const noexcept;
   void lay_out(int ranks, const SegmentOptions& options);
-  void map();
+  bool map() noexcept;
 
   int descriptor_ = -1;
   std::byte* base_ = nullptr;

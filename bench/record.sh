@@ -1,0 +1,29 @@
+#!/usr/bin/env bash
+# Measures what docs/performance.md shows and keeps it as JSON: bench/record.sh [FOLDER]
+# Takes about ten minutes on two cores. Nothing else should run meanwhile.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+out=${1:-bench/results}
+sinew=build/release/bin/sinew
+peers=openmpi,openmpi:nocma,mpich,gloo
+mkdir -p "$out"
+
+record() {  # NAME ARGUMENTS...
+  local name=$1
+  shift
+  echo "$name: sinew bench $*" >&2
+  "$sinew" bench "$@" --json >"$out/$name.json"
+}
+
+record allreduce allreduce -p 2,4,8 --sizes 8,256,4K,64K,1M,16M,110278272 \
+  --rounds 5 --budget 0.15 --against $peers
+record allreduce-shared allreduce -p 2,4,8 --sizes 110278272 --buffers shared --rewrite \
+  --rounds 5 --budget 0.4 --against $peers
+record others broadcast allgather allgatherv reduce_scatter alltoall -p 2,8 --sizes 4K,1M,16M \
+  --rounds 5 --budget 0.15 --against $peers
+record hand allreduce -p 2,4,8 --algo flat --sizes 8,64,256,1K,4K --rounds 5 --budget 0.1 --against hand
+
+# Two busy strangers on the same cores.
+for _ in 1 2; do (while :; do :; done) & done
+trap 'kill $(jobs -p) 2>/dev/null' EXIT
+record hogs allreduce -p 8 --sizes 8,4K --rounds 5 --budget 0.5 --against openmpi

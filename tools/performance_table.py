@@ -1,0 +1,50 @@
+#!/usr/bin/env python3
+"""Prints the tables of docs/performance.md from the JSON that bench/record.sh keeps.
+
+usage: performance_table.py [FOLDER]    (default: bench/results)
+"""
+import json
+import pathlib
+import sys
+
+folder = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else "bench/results")
+
+
+def rows(name):
+    path = folder / f"{name}.json"
+    return json.loads(path.read_text())["results"] if path.exists() else []
+
+
+def size(bytes_):
+    for unit, step in (("MiB", 1 << 20), ("KiB", 1 << 10)):
+        if bytes_ >= step and bytes_ % step == 0:
+            return f"{bytes_ // step} {unit}"
+    return f"{bytes_ / 1e6:.2f} MB" if bytes_ >= 1e6 else f"{bytes_} B"
+
+
+def micros(us):
+    return f"{us:.2f} us" if us < 100 else f"{us:.0f} us" if us < 10000 else f"{us / 1e3:.1f} ms"
+
+
+def cell(row):
+    if "ratio" not in row:
+        return micros(row["p50_us"])
+    modes = [f"{row[key]:.1f}" if key in row else "-" for key in ("ratio_fast_mode", "ratio_slow_mode")]
+    return f"{micros(row['p50_us'])}, {row['ratio']:.1f}x {row['best_peer']} ({' / '.join(modes)})"
+
+
+def table(title, results, key):
+    ranks = sorted({row["ranks"] for row in results})
+    print(f"\n{title}\n")
+    print("| | " + " | ".join(f"{r} ranks" for r in ranks) + " |")
+    print("|---" * (len(ranks) + 1) + "|")
+    for label in dict.fromkeys(key(row) for row in results):
+        cells = {row["ranks"]: cell(row) for row in results if key(row) == label}
+        print(f"| {label} | " + " | ".join(cells.get(r, "") for r in ranks) + " |")
+
+
+table("Allreduce, f32 sum, in place, private buffers", rows("allreduce"), lambda r: size(r["bytes"]))
+table("The same in alloc_shared() buffers, rewritten between calls", rows("allreduce-shared"), lambda r: size(r["bytes"]))
+table("Other collectives", rows("others"), lambda r: f"{r['collective']} {size(r['bytes'])}")
+table("Beside the same exchange written by hand", rows("hand"), lambda r: size(r["bytes"]))
+table("With two busy processes on the two cores", rows("hogs"), lambda r: size(r["bytes"]))

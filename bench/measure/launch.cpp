@@ -8,9 +8,9 @@
 #include <csignal>
 #include <cstdio>
 #include <cstring>
-#include <thread>
 #include <exception>
 #include <system_error>
+#include <thread>
 
 namespace sinew::bench {
 namespace {

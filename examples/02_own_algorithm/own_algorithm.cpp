@@ -22,12 +22,15 @@ sinew::Schedule star(int rank, int size) {
   s.steps.push_back({.op = Op::copy, .round = 0, .src = {Buf::input, 0, 1}, .dst = all});
   for (int other = 1; other < size; ++other) {
     const auto round = static_cast<std::uint32_t>(other);
-    if (rank == 0) s.steps.push_back({.op = Op::recv_reduce, .round = round, .peer = other, .dst = all});
+    if (rank == 0)
+      s.steps.push_back({.op = Op::recv_reduce, .round = round, .peer = other, .dst = all});
     if (rank == other) s.steps.push_back({.op = Op::send, .round = round, .peer = 0, .src = all});
   }
   for (int other = 1; other < size; ++other) {
-    if (rank == 0) s.steps.push_back({.op = Op::send, .round = s.rounds - 1, .peer = other, .src = all});
-    if (rank == other) s.steps.push_back({.op = Op::recv, .round = s.rounds - 1, .peer = 0, .dst = all});
+    if (rank == 0)
+      s.steps.push_back({.op = Op::send, .round = s.rounds - 1, .peer = other, .src = all});
+    if (rank == other)
+      s.steps.push_back({.op = Op::recv, .round = s.rounds - 1, .peer = 0, .dst = all});
   }
   return s;
 }
@@ -48,7 +51,8 @@ int main() try {
   world.ranks.back().steps.pop_back();
   const auto verdict = sinew::verify(world);
   if (comm.rank() == 0 && comm.size() > 1)
-    std::printf("without its last step: %s\n", verdict.ok() ? "accepted?" : verdict.fault->why.c_str());
+    std::printf("without its last step: %s\n",
+                verdict.ok() ? "accepted?" : verdict.fault->why.c_str());
   const bool right = data[0] == static_cast<float>(comm.size());
   return right && (comm.size() == 1 || !verdict.ok()) ? 0 : 1;
 } catch (const sinew::Error& error) {

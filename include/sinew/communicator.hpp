@@ -20,16 +20,16 @@ namespace sinew {
 
 struct Options {
   std::chrono::nanoseconds timeout = std::chrono::minutes(5);  // of every wait
-  bool deterministic = false;    // only algorithms that combine in rank order
-  std::string algorithm{};       // for every collective that has it; "": choose by cost
+  bool deterministic = false;     // only algorithms that combine in rank order
+  std::string algorithm{};        // for every collective that has it; "": choose by cost
   std::uint64_t chunk_bytes = 0;  // pipelining; 0: choose
 };
 
 /// What may differ from call to call.
 struct CallOptions {
-  std::string_view algorithm{};           // "": as the communicator's options say
-  std::uint64_t tag = 0;                  // tells calls of equal shape apart in error checks
-  std::chrono::nanoseconds timeout{0};    // 0: as the communicator's options say
+  std::string_view algorithm{};         // "": as the communicator's options say
+  std::uint64_t tag = 0;                // tells calls of equal shape apart in error checks
+  std::chrono::nanoseconds timeout{0};  // 0: as the communicator's options say
 };
 
 /// One collective call, untyped. Ranks must agree on everything but the pointers.
@@ -112,100 +112,169 @@ class Communicator {
 
   template <Element T>
   void allreduce(std::span<T> data, ReduceOp op = ReduceOp::sum, const CallOptions& options = {}) {
-    run({.collective = Collective::allreduce, .dtype = DTypeOf<T>::value, .op = op,
-         .input = data.data(), .output = data.data(), .count = data.size(), .options = options});
+    run({.collective = Collective::allreduce,
+         .dtype = DTypeOf<T>::value,
+         .op = op,
+         .input = data.data(),
+         .output = data.data(),
+         .count = data.size(),
+         .options = options});
   }
   template <Element T>
   void allreduce(std::span<const T> in, std::span<T> out, ReduceOp op = ReduceOp::sum,
                  const CallOptions& options = {}) {
     check_room(out.size(), in.size());
-    run({.collective = Collective::allreduce, .dtype = DTypeOf<T>::value, .op = op,
-         .input = in.data(), .output = out.data(), .count = in.size(), .options = options});
+    run({.collective = Collective::allreduce,
+         .dtype = DTypeOf<T>::value,
+         .op = op,
+         .input = in.data(),
+         .output = out.data(),
+         .count = in.size(),
+         .options = options});
   }
   /// `out` matters on the root only.
   template <Element T>
   void reduce(std::span<const T> in, std::span<T> out, int root, ReduceOp op = ReduceOp::sum,
               const CallOptions& options = {}) {
     if (rank() == root) check_room(out.size(), in.size());
-    run({.collective = Collective::reduce, .dtype = DTypeOf<T>::value, .op = op, .root = root,
-         .input = in.data(), .output = out.data(), .count = in.size(), .options = options});
+    run({.collective = Collective::reduce,
+         .dtype = DTypeOf<T>::value,
+         .op = op,
+         .root = root,
+         .input = in.data(),
+         .output = out.data(),
+         .count = in.size(),
+         .options = options});
   }
   template <Element T>
   void broadcast(std::span<T> data, int root, const CallOptions& options = {}) {
-    run({.collective = Collective::broadcast, .dtype = DTypeOf<T>::value, .root = root,
-         .input = data.data(), .output = data.data(), .count = data.size(), .options = options});
+    run({.collective = Collective::broadcast,
+         .dtype = DTypeOf<T>::value,
+         .root = root,
+         .input = data.data(),
+         .output = data.data(),
+         .count = data.size(),
+         .options = options});
   }
   template <Element T>
   void allgather(std::span<const T> in, std::span<T> out, const CallOptions& options = {}) {
     check_room(out.size(), in.size() * parts());
-    run({.collective = Collective::allgather, .dtype = DTypeOf<T>::value, .input = in.data(),
-         .output = out.data(), .count = in.size(), .options = options});
+    run({.collective = Collective::allgather,
+         .dtype = DTypeOf<T>::value,
+         .input = in.data(),
+         .output = out.data(),
+         .count = in.size(),
+         .options = options});
   }
   template <Element T>
   void allgatherv(std::span<const T> in, std::span<T> out, std::span<const std::size_t> counts,
                   const CallOptions& options = {}) {
     check_parts(counts, out.size(), in.size());
-    run({.collective = Collective::allgather, .dtype = DTypeOf<T>::value, .input = in.data(),
-         .output = out.data(), .count = in.size(), .counts = counts, .options = options});
+    run({.collective = Collective::allgather,
+         .dtype = DTypeOf<T>::value,
+         .input = in.data(),
+         .output = out.data(),
+         .count = in.size(),
+         .counts = counts,
+         .options = options});
   }
   template <Element T>
   void reduce_scatter(std::span<const T> in, std::span<T> out, ReduceOp op = ReduceOp::sum,
                       const CallOptions& options = {}) {
     check_room(in.size(), out.size() * parts());
-    run({.collective = Collective::reduce_scatter, .dtype = DTypeOf<T>::value, .op = op,
-         .input = in.data(), .output = out.data(), .count = out.size(), .options = options});
+    run({.collective = Collective::reduce_scatter,
+         .dtype = DTypeOf<T>::value,
+         .op = op,
+         .input = in.data(),
+         .output = out.data(),
+         .count = out.size(),
+         .options = options});
   }
   template <Element T>
   void reduce_scatterv(std::span<const T> in, std::span<T> out, std::span<const std::size_t> counts,
                        ReduceOp op = ReduceOp::sum, const CallOptions& options = {}) {
     check_parts(counts, in.size(), out.size());
-    run({.collective = Collective::reduce_scatter, .dtype = DTypeOf<T>::value, .op = op,
-         .input = in.data(), .output = out.data(), .count = out.size(), .counts = counts,
+    run({.collective = Collective::reduce_scatter,
+         .dtype = DTypeOf<T>::value,
+         .op = op,
+         .input = in.data(),
+         .output = out.data(),
+         .count = out.size(),
+         .counts = counts,
          .options = options});
   }
   template <Element T>
   void alltoall(std::span<const T> in, std::span<T> out, const CallOptions& options = {}) {
     check_room(out.size(), in.size());
-    run({.collective = Collective::alltoall, .dtype = DTypeOf<T>::value, .input = in.data(),
-         .output = out.data(), .count = in.size() / parts(), .options = options});
+    run({.collective = Collective::alltoall,
+         .dtype = DTypeOf<T>::value,
+         .input = in.data(),
+         .output = out.data(),
+         .count = in.size() / parts(),
+         .options = options});
   }
   template <Element T>
   void alltoallv(std::span<const T> in, std::span<const std::size_t> counts, std::span<T> out,
                  std::span<const std::size_t> recv_counts, const CallOptions& options = {}) {
     check_parts(counts, in.size(), 0);
     check_parts(recv_counts, out.size(), 0);
-    run({.collective = Collective::alltoall, .dtype = DTypeOf<T>::value, .input = in.data(),
-         .output = out.data(), .counts = counts, .recv_counts = recv_counts, .options = options});
+    run({.collective = Collective::alltoall,
+         .dtype = DTypeOf<T>::value,
+         .input = in.data(),
+         .output = out.data(),
+         .counts = counts,
+         .recv_counts = recv_counts,
+         .options = options});
   }
   /// `in` matters on the root only.
   template <Element T>
   void scatter(std::span<const T> in, std::span<T> out, int root, const CallOptions& options = {}) {
     if (rank() == root) check_room(in.size(), out.size() * parts());
-    run({.collective = Collective::scatter, .dtype = DTypeOf<T>::value, .root = root,
-         .input = in.data(), .output = out.data(), .count = out.size(), .options = options});
+    run({.collective = Collective::scatter,
+         .dtype = DTypeOf<T>::value,
+         .root = root,
+         .input = in.data(),
+         .output = out.data(),
+         .count = out.size(),
+         .options = options});
   }
   /// `counts` matters on the root only.
   template <Element T>
   void scatterv(std::span<const T> in, std::span<const std::size_t> counts, std::span<T> out,
                 int root, const CallOptions& options = {}) {
     if (rank() == root) check_parts(counts, in.size(), out.size());
-    run({.collective = Collective::scatter, .dtype = DTypeOf<T>::value, .root = root,
-         .input = in.data(), .output = out.data(), .count = out.size(),
-         .counts = rank() == root ? counts : kSomeCounts, .options = options});
+    run({.collective = Collective::scatter,
+         .dtype = DTypeOf<T>::value,
+         .root = root,
+         .input = in.data(),
+         .output = out.data(),
+         .count = out.size(),
+         .counts = rank() == root ? counts : kSomeCounts,
+         .options = options});
   }
   template <Element T>
   void gather(std::span<const T> in, std::span<T> out, int root, const CallOptions& options = {}) {
     if (rank() == root) check_room(out.size(), in.size() * parts());
-    run({.collective = Collective::gather, .dtype = DTypeOf<T>::value, .root = root,
-         .input = in.data(), .output = out.data(), .count = in.size(), .options = options});
+    run({.collective = Collective::gather,
+         .dtype = DTypeOf<T>::value,
+         .root = root,
+         .input = in.data(),
+         .output = out.data(),
+         .count = in.size(),
+         .options = options});
   }
   template <Element T>
   void gatherv(std::span<const T> in, std::span<T> out, std::span<const std::size_t> counts,
                int root, const CallOptions& options = {}) {
     if (rank() == root) check_parts(counts, out.size(), in.size());
-    run({.collective = Collective::gather, .dtype = DTypeOf<T>::value, .root = root,
-         .input = in.data(), .output = out.data(), .count = in.size(),
-         .counts = rank() == root ? counts : kSomeCounts, .options = options});
+    run({.collective = Collective::gather,
+         .dtype = DTypeOf<T>::value,
+         .root = root,
+         .input = in.data(),
+         .output = out.data(),
+         .count = in.size(),
+         .counts = rank() == root ? counts : kSomeCounts,
+         .options = options});
   }
   void barrier(const CallOptions& options = {}) {
     run({.collective = Collective::barrier, .options = options});
@@ -259,7 +328,8 @@ class Communicator {
   static const std::span<const std::size_t> kSomeCounts;
   [[nodiscard]] std::size_t parts() const noexcept { return static_cast<std::size_t>(size()); }
   void check_room(std::size_t elements, std::size_t needed) const;
-  void check_parts(std::span<const std::size_t> counts, std::size_t elements, std::size_t own) const;
+  void check_parts(std::span<const std::size_t> counts, std::size_t elements,
+                   std::size_t own) const;
 
   struct State;
   std::unique_ptr<State> state_;
@@ -271,6 +341,7 @@ Communicator connect(const Options& options = {});
 
 /// Runs `body` as `size` ranks in threads of this process, each with its communicator, and rethrows
 /// the first error.
-void run_local(int size, const std::function<void(Communicator&)>& body, const Options& options = {});
+void run_local(int size, const std::function<void(Communicator&)>& body,
+               const Options& options = {});
 
 }  // namespace sinew

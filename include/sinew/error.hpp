@@ -25,11 +25,11 @@ std::string_view name(Errc code) noexcept;
 struct ErrorContext {
   int rank = -1;
   int peer = -1;
-  std::string operation{};           // "allreduce", or "" outside any operation
-  std::uint64_t sequence = 0;        // number of the operation on its communicator, from 1
-  std::uint64_t bytes_done = 0;      // of the transfer that failed
+  std::string operation{};       // "allreduce", or "" outside any operation
+  std::uint64_t sequence = 0;    // number of the operation on its communicator, from 1
+  std::uint64_t bytes_done = 0;  // of the transfer that failed
   std::uint64_t bytes_expected = 0;
-  std::uint64_t elapsed_ns = 0;      // since the operation began
+  std::uint64_t elapsed_ns = 0;  // since the operation began
 };
 
 class Error : public std::runtime_error {

@@ -59,7 +59,7 @@ struct Schedule {
   // scratch_like[i]: scratch chunk i is as large as this chunk of the larger user buffer. Board
   // chunks need none: the reader's destination says how much there is.
   std::vector<std::uint32_t> scratch_like;
-  std::vector<Step> steps;                // ordered by (round, channel)
+  std::vector<Step> steps;  // ordered by (round, channel)
   friend bool operator==(const Schedule&, const Schedule&) = default;
 };
 

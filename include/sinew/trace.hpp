@@ -9,19 +9,19 @@ enum class EventKind : std::uint8_t { collective, step, send, recv };
 
 struct Event {
   EventKind kind{};
-  std::uint8_t operation = 0;        // Collective, or Op for a step
-  std::uint8_t dtype = 0;            // DType
+  std::uint8_t operation = 0;  // Collective, or Op for a step
+  std::uint8_t dtype = 0;      // DType
   std::uint16_t channel = 0;
-  std::uint32_t communicator = 0;    // number of the communicator in its process
-  std::uint32_t sequence = 0;        // of the collective on its communicator
-  std::uint32_t round = 0;           // of a step
+  std::uint32_t communicator = 0;  // number of the communicator in its process
+  std::uint32_t sequence = 0;      // of the collective on its communicator
+  std::uint32_t round = 0;         // of a step
   std::int32_t peer = -1;
   std::uint64_t bytes = 0;
-  std::uint64_t algorithm = 0;       // hash of its name
-  std::uint64_t tag = 0;             // the caller's
-  std::uint64_t begin_ns = 0;        // steady clock
+  std::uint64_t algorithm = 0;  // hash of its name
+  std::uint64_t tag = 0;        // the caller's
+  std::uint64_t begin_ns = 0;   // steady clock
   std::uint64_t end_ns = 0;
-  std::uint64_t waiting_ns = 0;      // of which nothing could be done
+  std::uint64_t waiting_ns = 0;  // of which nothing could be done
 };
 
 class Observer {

@@ -30,9 +30,9 @@ struct OpDescriptor {
   DType dtype{};
   ReduceOp op{};
   std::int32_t root = 0;
-  std::uint64_t count = 0;       // 0 where ranks may differ
-  std::uint64_t algorithm = 0;   // hash of its name
-  std::uint64_t tag = 0;         // the caller's, to tell equal calls apart
+  std::uint64_t count = 0;      // 0 where ranks may differ
+  std::uint64_t algorithm = 0;  // hash of its name
+  std::uint64_t tag = 0;        // the caller's, to tell equal calls apart
   friend bool operator==(const OpDescriptor&, const OpDescriptor&) = default;
 };
 
@@ -98,7 +98,8 @@ class Transport {
 
   /// `peer` turned out to be gone: poisons, and returns failed.
   Progress lost(int peer) noexcept {
-    poison({Errc::peer_lost, peer, "rank " + std::to_string(peer) + " is gone: its memory cannot be read"});
+    poison({Errc::peer_lost, peer,
+            "rank " + std::to_string(peer) + " is gone: its memory cannot be read"});
     return Progress::failed;
   }
   /// `peer` was found in another operation: poisons, and returns failed.

@@ -31,9 +31,9 @@ inline constexpr std::array kReduceOps{ReduceOp::sum, ReduceOp::prod, ReduceOp::
                                        ReduceOp::max, ReduceOp::avg,  ReduceOp::band,
                                        ReduceOp::bor, ReduceOp::bxor};
 inline constexpr std::array kCollectives{
-    Collective::allreduce,      Collective::reduce,   Collective::broadcast,
-    Collective::allgather,      Collective::reduce_scatter, Collective::alltoall,
-    Collective::scatter,        Collective::gather,   Collective::barrier};
+    Collective::allreduce, Collective::reduce,         Collective::broadcast,
+    Collective::allgather, Collective::reduce_scatter, Collective::alltoall,
+    Collective::scatter,   Collective::gather,         Collective::barrier};
 
 std::string_view name(DType dtype) noexcept;
 std::string_view name(ReduceOp op) noexcept;
@@ -71,17 +71,46 @@ bf16 to_bf16(float value) noexcept;
 
 template <class T>
 struct DTypeOf;
-template <> struct DTypeOf<float> { static constexpr DType value = DType::f32; };
-template <> struct DTypeOf<double> { static constexpr DType value = DType::f64; };
-template <> struct DTypeOf<f16> { static constexpr DType value = DType::f16; };
-template <> struct DTypeOf<bf16> { static constexpr DType value = DType::bf16; };
-template <> struct DTypeOf<std::int8_t> { static constexpr DType value = DType::i8; };
-template <> struct DTypeOf<std::uint8_t> { static constexpr DType value = DType::u8; };
-template <> struct DTypeOf<std::int32_t> { static constexpr DType value = DType::i32; };
-template <> struct DTypeOf<std::int64_t> { static constexpr DType value = DType::i64; };
-template <> struct DTypeOf<std::uint64_t> { static constexpr DType value = DType::u64; };
+template <>
+struct DTypeOf<float> {
+  static constexpr DType value = DType::f32;
+};
+template <>
+struct DTypeOf<double> {
+  static constexpr DType value = DType::f64;
+};
+template <>
+struct DTypeOf<f16> {
+  static constexpr DType value = DType::f16;
+};
+template <>
+struct DTypeOf<bf16> {
+  static constexpr DType value = DType::bf16;
+};
+template <>
+struct DTypeOf<std::int8_t> {
+  static constexpr DType value = DType::i8;
+};
+template <>
+struct DTypeOf<std::uint8_t> {
+  static constexpr DType value = DType::u8;
+};
+template <>
+struct DTypeOf<std::int32_t> {
+  static constexpr DType value = DType::i32;
+};
+template <>
+struct DTypeOf<std::int64_t> {
+  static constexpr DType value = DType::i64;
+};
+template <>
+struct DTypeOf<std::uint64_t> {
+  static constexpr DType value = DType::u64;
+};
 
 template <class T>
-concept Element = requires { DTypeOf<T>::value; };
+concept Element = requires {
+  DTypeOf<T>::value;
+};
 
 }  // namespace sinew

@@ -32,8 +32,9 @@ int parse_rank(std::string_view text, std::string_view whole) {
   int value = 0;
   const auto [end, status] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (status != std::errc{} || end != text.data() + text.size() || value < 1)
-    throw Error(Errc::invalid_argument,
-                fmt::format("'{}' is not a list of rank counts; write 4, or 2,4,8, or 2..16", whole));
+    throw Error(
+        Errc::invalid_argument,
+        fmt::format("'{}' is not a list of rank counts; write 4, or 2,4,8, or 2..16", whole));
   return value;
 }
 
@@ -43,9 +44,8 @@ std::string_view nearest(std::string_view word, std::span<const std::string_view
   std::string_view best;
   std::size_t best_distance = std::max<std::size_t>(2, word.size() / 2) + 1;
   for (const auto candidate : candidates) {
-    const std::size_t distance = candidate.starts_with(word) && word.size() > 1
-                                     ? 1
-                                     : edit_distance(word, candidate);
+    const std::size_t distance =
+        candidate.starts_with(word) && word.size() > 1 ? 1 : edit_distance(word, candidate);
     if (distance < best_distance) {
       best = candidate;
       best_distance = distance;
@@ -77,8 +77,9 @@ std::uint64_t parse_bytes(std::string_view text) {
   }
   const double bytes = std::ldexp(value, std::max(shift, 0));
   if (status != std::errc{} || shift < 0 || !(bytes >= 0) || bytes > 0x1p62)
-    throw Error(Errc::invalid_argument,
-                fmt::format("'{}' is not a size; write 4096, 4K, 1M or 2G (binary multiples)", text));
+    throw Error(
+        Errc::invalid_argument,
+        fmt::format("'{}' is not a size; write 4096, 4K, 1M or 2G (binary multiples)", text));
   return static_cast<std::uint64_t>(bytes);
 }
 
@@ -94,7 +95,8 @@ std::vector<int> parse_ranks(std::string_view text) {
   for (const auto word : split(text, ',')) {
     const auto dots = word.find("..");
     const int first = parse_rank(word.substr(0, dots), text);
-    const int last = dots == std::string_view::npos ? first : parse_rank(word.substr(dots + 2), text);
+    const int last =
+        dots == std::string_view::npos ? first : parse_rank(word.substr(dots + 2), text);
     if (last < first || last > kMost)
       throw Error(Errc::invalid_argument, fmt::format("'{}' is an empty or too long range", word));
     for (int rank = first; rank <= last; ++rank) ranks.insert(rank);

@@ -1,7 +1,7 @@
 #include <sinew/types.hpp>
 
-#include "base/text.hpp"
 #include <sinew/error.hpp>
+#include "base/text.hpp"
 
 namespace sinew {
 namespace {
@@ -29,9 +29,7 @@ E parse(std::string_view kind, std::string_view text,
 }  // namespace
 
 std::string_view name(Errc code) noexcept { return kErrcNames[static_cast<std::size_t>(code)]; }
-std::string_view name(DType dtype) noexcept {
-  return kDTypeNames[static_cast<std::size_t>(dtype)];
-}
+std::string_view name(DType dtype) noexcept { return kDTypeNames[static_cast<std::size_t>(dtype)]; }
 std::string_view name(ReduceOp op) noexcept { return kReduceOpNames[static_cast<std::size_t>(op)]; }
 std::string_view name(Collective collective) noexcept {
   return kCollectiveNames[static_cast<std::size_t>(collective)];
@@ -60,8 +58,7 @@ Collective parse_collective(std::string_view text) {
 std::size_t size_of(DType dtype) noexcept { return kDTypeBytes[static_cast<std::size_t>(dtype)]; }
 
 bool is_float(DType dtype) noexcept {
-  return dtype == DType::f32 || dtype == DType::f64 || dtype == DType::f16 ||
-         dtype == DType::bf16;
+  return dtype == DType::f32 || dtype == DType::f64 || dtype == DType::f16 || dtype == DType::bf16;
 }
 
 bool supports(DType dtype, ReduceOp op) noexcept {

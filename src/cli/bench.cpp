@@ -10,6 +10,7 @@
 #include <random>
 #include <set>
 
+#include <sinew/error.hpp>
 #include "base/text.hpp"
 #include "cli/arguments.hpp"
 #include "cli/bench_contender.hpp"
@@ -19,43 +20,57 @@
 #include "cli/verbs.hpp"
 #include "measure/peers.hpp"
 #include "transport/local/local.hpp"
-#include <sinew/error.hpp>
 
 namespace sinew {
 namespace {
 
 struct BenchOptions {
   std::vector<std::string> collectives;
-  std::string ranks = "2", sizes, algorithm = "auto", buffers = "private", against, style = "nccl", imbalance;
+  std::string ranks = "2", sizes, algorithm = "auto", buffers = "private", against, style = "nccl",
+              imbalance;
   std::string begin = "8", end = "16M", dtype = "f32", op = "sum", chunk, slot, folder;
   double factor = 4, budget_s = 0.2;
   int rounds = 3, root = 0;
   std::uint32_t samples = 0;
-  bool check = true, json = false, percentiles = false, explain = false, rewrite = false, apart = false, no_bind = false, no_pull = false;
+  bool check = true, json = false, percentiles = false, explain = false, rewrite = false,
+       apart = false, no_bind = false, no_pull = false;
   BenchSetup setup;
 };
 
 std::optional<int> parse_bench(BenchOptions& o, int argc, char** argv) {
-  CLI::App app("Times collectives. Sizes are bytes of the large buffer, K/M/G binary; GB/s decimal.", "sinew bench");
-  app.add_option("collective", o.collectives, "allreduce, broadcast, ..., allgatherv, alltoallv, or all")->required();
-  app.add_option("-p,--ranks", o.ranks, "rank counts: 4, or 2,4,8, or 2..16")->capture_default_str();
-  app.add_option("--algo", o.algorithm, "a name or several (side by side), all, or auto")->capture_default_str();
-  app.add_option("--transport", o.setup.transport, "shm (processes) or local (threads)")->capture_default_str();
+  CLI::App app(
+      "Times collectives. Sizes are bytes of the large buffer, K/M/G binary; GB/s decimal.",
+      "sinew bench");
+  app.add_option("collective", o.collectives,
+                 "allreduce, broadcast, ..., allgatherv, alltoallv, or all")
+      ->required();
+  app.add_option("-p,--ranks", o.ranks, "rank counts: 4, or 2,4,8, or 2..16")
+      ->capture_default_str();
+  app.add_option("--algo", o.algorithm, "a name or several (side by side), all, or auto")
+      ->capture_default_str();
+  app.add_option("--transport", o.setup.transport, "shm (processes) or local (threads)")
+      ->capture_default_str();
   app.add_option("--sizes", o.sizes, "exact sizes: 8,4K,1M,110278272");
   app.add_option("-b,--minbytes", o.begin, "smallest size")->capture_default_str();
   app.add_option("-e,--maxbytes", o.end, "largest size")->capture_default_str();
   app.add_option("-f,--stepfactor", o.factor, "next size = this x last")->capture_default_str();
-  app.add_option("-n,--iters", o.samples, "samples a round; 0: as many as fit the budget")->capture_default_str();
+  app.add_option("-n,--iters", o.samples, "samples a round; 0: as many as fit the budget")
+      ->capture_default_str();
   app.add_option("-w,--warmup_iters", "accepted; warm-up is a fifth of the budget");
   app.add_option("-c,--check", o.check, "0: do not fail on wrong results")->capture_default_str();
-  app.add_option("-d,--datatype", o.dtype, "f32 f64 f16 bf16 i8 u8 i32 i64 u64")->capture_default_str();
+  app.add_option("-d,--datatype", o.dtype, "f32 f64 f16 bf16 i8 u8 i32 i64 u64")
+      ->capture_default_str();
   app.add_option("-r,--root", o.root, "for rooted collectives")->capture_default_str();
   app.add_option("--op", o.op, "sum prod min max avg band bor bxor")->capture_default_str();
-  app.add_option("--buffers", o.buffers, "private, or shared (alloc_shared)")->capture_default_str();
-  app.add_option("--against", o.against, "interleave: openmpi,openmpi:nocma,mpich,gloo, hand (the same written by hand)");
-  app.add_option("--rounds", o.rounds, "rounds; every contender has a turn in each")->capture_default_str();
+  app.add_option("--buffers", o.buffers, "private, or shared (alloc_shared)")
+      ->capture_default_str();
+  app.add_option("--against", o.against,
+                 "interleave: openmpi,openmpi:nocma,mpich,gloo, hand (the same written by hand)");
+  app.add_option("--rounds", o.rounds, "rounds; every contender has a turn in each")
+      ->capture_default_str();
   app.add_option("--budget", o.budget_s, "seconds a turn")->capture_default_str();
-  app.add_option("--imbalance", o.imbalance, "alltoallv: zipf:1.2 (popular experts), beside padded alltoall");
+  app.add_option("--imbalance", o.imbalance,
+                 "alltoallv: zipf:1.2 (popular experts), beside padded alltoall");
   app.add_option("--chunk", o.chunk, "bytes a pipeline segment");
   app.add_option("--slot", o.slot, "bytes of a shared slot (shm)");
   app.add_option("--schedule", o.setup.schedule, "a schedule document to verify and run");
@@ -75,10 +90,14 @@ std::vector<std::uint64_t> sizes_of(const BenchOptions& o) {
   if (!o.sizes.empty()) return parse_bytes_list(o.sizes);
   std::vector<std::uint64_t> sizes;
   const auto last = parse_bytes(o.end);
-  if (o.factor <= 1) throw Error(Errc::invalid_argument, fmt::format("-f {} does not grow; use 2 or more", o.factor));
-  for (auto size = static_cast<double>(parse_bytes(o.begin)); size <= static_cast<double>(last); size *= o.factor)
+  if (o.factor <= 1)
+    throw Error(Errc::invalid_argument,
+                fmt::format("-f {} does not grow; use 2 or more", o.factor));
+  for (auto size = static_cast<double>(parse_bytes(o.begin)); size <= static_cast<double>(last);
+       size *= o.factor)
     sizes.push_back(static_cast<std::uint64_t>(size));
-  if (sizes.empty()) throw Error(Errc::invalid_argument, fmt::format("no size between {} and {}", o.begin, o.end));
+  if (sizes.empty())
+    throw Error(Errc::invalid_argument, fmt::format("no size between {} and {}", o.begin, o.end));
   return sizes;
 }
 
@@ -105,7 +124,8 @@ std::vector<std::uint64_t> zipf_counts(double exponent, std::uint64_t elements, 
   std::vector<std::uint64_t> counts;
   for (int i = 0; i < ranks; ++i)
     for (int j = 0; j < ranks; ++j)
-      counts.push_back(static_cast<std::uint64_t>(static_cast<double>(elements) * weights[static_cast<std::size_t>(j)] / total));
+      counts.push_back(static_cast<std::uint64_t>(static_cast<double>(elements) *
+                                                  weights[static_cast<std::size_t>(j)] / total));
   return counts;
 }
 
@@ -114,14 +134,17 @@ std::vector<std::uint64_t> uneven_counts(std::uint64_t elements, int ranks) {
   std::uint64_t weights = 0;
   for (int rank = 0; rank < ranks; ++rank) weights += static_cast<std::uint64_t>(1 + rank % 3);
   std::vector<std::uint64_t> counts;
-  for (int rank = 0; rank < ranks; ++rank) counts.push_back(elements * static_cast<std::uint64_t>(1 + rank % 3) / weights);
+  for (int rank = 0; rank < ranks; ++rank)
+    counts.push_back(elements * static_cast<std::uint64_t>(1 + rank % 3) / weights);
   return counts;
 }
 
-bench::Case make_case(const BenchOptions& o, bench::Collective collective, std::uint64_t bytes, int ranks) {
+bench::Case make_case(const BenchOptions& o, bench::Collective collective, std::uint64_t bytes,
+                      int ranks) {
   const BenchCase mine{parse_dtype(o.dtype), parse_reduce_op(o.op)};
   if (reduces(collective_of(collective)) && !supports(mine.dtype, mine.op))
-    throw Error(Errc::unsupported, fmt::format("{} has no {}: bitwise operations need integers", name(mine.dtype), name(mine.op)));
+    throw Error(Errc::unsupported, fmt::format("{} has no {}: bitwise operations need integers",
+                                               name(mine.dtype), name(mine.op)));
   bench::Case what;
   what.collective = collective;
   what.element_bytes = static_cast<std::uint32_t>(size_of(mine.dtype));
@@ -135,7 +158,9 @@ bench::Case make_case(const BenchOptions& o, bench::Collective collective, std::
   if (collective == bench::Collective::alltoallv) {
     double exponent = 1.2;
     if (!o.imbalance.empty()) {
-      if (!o.imbalance.starts_with("zipf:")) throw Error(Errc::invalid_argument, fmt::format("--imbalance {}: write zipf:1.2", o.imbalance));
+      if (!o.imbalance.starts_with("zipf:"))
+        throw Error(Errc::invalid_argument,
+                    fmt::format("--imbalance {}: write zipf:1.2", o.imbalance));
       exponent = std::stod(o.imbalance.substr(5));
     }
     what.counts = zipf_counts(exponent, elements, ranks);
@@ -143,12 +168,15 @@ bench::Case make_case(const BenchOptions& o, bench::Collective collective, std::
   return what;
 }
 
-std::optional<double> median_ratio(const bench::Result& result, std::string_view ours, const std::vector<std::string>& peers, bool fast) {
+std::optional<double> median_ratio(const bench::Result& result, std::string_view ours,
+                                   const std::vector<std::string>& peers, bool fast) {
   constexpr double kFastUs = 0.1;
   std::vector<double> ratios;
   for (const auto& round : result.rounds) {
     const auto* mine = round.turn(ours);
-    if (!round.probe_before_us || round.probed_within(kFastUs) != fast || mine == nullptr || mine->samples_us.empty()) continue;
+    if (!round.probe_before_us || round.probed_within(kFastUs) != fast || mine == nullptr ||
+        mine->samples_us.empty())
+      continue;
     double best = std::numeric_limits<double>::infinity();
     for (const auto& peer : peers)
       if (const auto* turn = round.turn(peer); turn != nullptr && !turn->samples_us.empty())
@@ -156,12 +184,13 @@ std::optional<double> median_ratio(const bench::Result& result, std::string_view
     if (std::isfinite(best)) ratios.push_back(best / bench::summarize(mine->samples_us).p50_us);
   }
   if (ratios.empty()) return {};
-  std::nth_element(ratios.begin(), ratios.begin() + static_cast<std::ptrdiff_t>(ratios.size() / 2), ratios.end());
+  std::nth_element(ratios.begin(), ratios.begin() + static_cast<std::ptrdiff_t>(ratios.size() / 2),
+                   ratios.end());
   return ratios[ratios.size() / 2];
 }
 
-BenchRow make_row(const BenchOptions& o, const bench::Result& result, const std::string& contender, const std::string& algorithm,
-                  const std::vector<std::string>& peers) {
+BenchRow make_row(const BenchOptions& o, const bench::Result& result, const std::string& contender,
+                  const std::string& algorithm, const std::vector<std::string>& peers) {
   BenchRow row;
   const auto call = call_for(result.what, result.ranks);
   row.collective = bench::name(result.what.collective);
@@ -198,7 +227,8 @@ std::vector<Candidate> candidates(const bench::Case& what, int ranks) {
 }
 
 void print_explanation(const bench::Case& what, int ranks) {
-  fmt::print("# {} of {} on {} ranks: estimated cost of each algorithm\n", bench::name(what.collective), human_bytes(what.bytes), ranks);
+  fmt::print("# {} of {} on {} ranks: estimated cost of each algorithm\n",
+             bench::name(what.collective), human_bytes(what.bytes), ranks);
   for (const auto& candidate : candidates(what, ranks))
     if (candidate.refused.empty())
       fmt::print("#   {:<20} {:>12.2f} us\n", candidate.algorithm, candidate.estimated_us);
@@ -210,7 +240,8 @@ struct Ours {
   std::string contender, algorithm;
 };
 
-std::vector<Ours> our_contenders(const BenchOptions& o, const std::vector<bench::Collective>& collectives) {
+std::vector<Ours> our_contenders(const BenchOptions& o,
+                                 const std::vector<bench::Collective>& collectives) {
   if (!o.setup.schedule.empty()) {
     const auto world = parse_world(read_text(o.setup.schedule));
     return {{"sinew", world.ranks.front().name}};
@@ -222,10 +253,13 @@ std::vector<Ours> our_contenders(const BenchOptions& o, const std::vector<bench:
     for (const auto collective : collectives)
       for (const auto& algorithm : algorithms()) {
         if (algorithm.collective != collective_of(collective)) continue;
-        const bool takes_part = wanted == "all" ? algorithm.name != "shared" || o.buffers == "shared" : algorithm.name == wanted;
+        const bool takes_part = wanted == "all"
+                                    ? algorithm.name != "shared" || o.buffers == "shared"
+                                    : algorithm.name == wanted;
         if (takes_part) names.insert(std::string(algorithm.name));
       }
-    if (names.size() == before) find_algorithm(collective_of(collectives.front()), wanted);  // throws, with a suggestion
+    if (names.size() == before)
+      find_algorithm(collective_of(collectives.front()), wanted);  // throws, with a suggestion
   }
   std::vector<Ours> result;
   for (const auto& name : names) result.push_back({"sinew:" + name, name});
@@ -253,42 +287,55 @@ struct Run {
       if (!o.slot.empty()) setup.slot_bytes = parse_bytes(o.slot);
       if (!o.chunk.empty()) setup.chunk_bytes = parse_bytes(o.chunk);
       if (!tournament.add({contender, sinew_ranks(setup)}))
-        throw Error(Errc::system, fmt::format("{} ranks did not start: {}", ranks, tournament.failures().back().story));
+        throw Error(Errc::system, fmt::format("{} ranks did not start: {}", ranks,
+                                              tournament.failures().back().story));
     }
     std::vector<std::string> here;
     for (const auto& peer : peers)
-      if (tournament.add(peer == "hand" ? bench::ContenderSpec{peer, hand_written_ranks(!o.no_bind)} : bench::peer(peer, peer_folder())))
+      if (tournament.add(peer == "hand" ? bench::ContenderSpec{peer, hand_written_ranks(!o.no_bind)}
+                                        : bench::peer(peer, peer_folder())))
         here.push_back(peer);
-    for (const auto& failure : tournament.failures()) fmt::print(stderr, "sinew: {}: {}\n", failure.contender, failure.story);
+    for (const auto& failure : tournament.failures())
+      fmt::print(stderr, "sinew: {}: {}\n", failure.contender, failure.story);
     if (style == BenchStyle::nccl)
-      fmt::print("# {} ranks over {}, {} buffers{}, {} rounds, times are medians a call\n", ranks, o.setup.transport, o.buffers,
-                 o.apart ? "" : ", in place where possible", o.rounds);
+      fmt::print("# {} ranks over {}, {} buffers{}, {} rounds, times are medians a call\n", ranks,
+                 o.setup.transport, o.buffers, o.apart ? "" : ", in place where possible",
+                 o.rounds);
     ours_are_several = ours.size() > 1;
     for (const auto collective : collectives) play(tournament, collective, ranks, ours, here);
-    for (const auto& failure : tournament.failures()) fmt::print(stderr, "sinew: {} is out: {}\n", failure.contender, failure.story);
+    for (const auto& failure : tournament.failures())
+      fmt::print(stderr, "sinew: {} is out: {}\n", failure.contender, failure.story);
   }
 
-  void play(bench::Tournament& tournament, bench::Collective collective, int ranks, const std::vector<Ours>& ours, const std::vector<std::string>& here) {
-    if (style == BenchStyle::nccl) fmt::print("# {}\n{}", bench::name(collective), bench_head(style, here, o.percentiles));
-    auto sizes = collective == bench::Collective::barrier ? std::vector<std::uint64_t>{0} : sizes_of(o);
+  void play(bench::Tournament& tournament, bench::Collective collective, int ranks,
+            const std::vector<Ours>& ours, const std::vector<std::string>& here) {
+    if (style == BenchStyle::nccl)
+      fmt::print("# {}\n{}", bench::name(collective), bench_head(style, here, o.percentiles));
+    auto sizes =
+        collective == bench::Collective::barrier ? std::vector<std::uint64_t>{0} : sizes_of(o);
     for (const auto bytes : sizes) {
       const auto what = make_case(o, collective, bytes, ranks);
-      progress.show(fmt::format("{} {} on {} ranks", bench::name(collective), human_bytes(bytes), ranks));
+      progress.show(
+          fmt::format("{} {} on {} ranks", bench::name(collective), human_bytes(bytes), ranks));
       bench::Limits limits;
       limits.budget_s = o.budget_s;
       if (o.samples > 0) limits.samples = std::min(o.samples, bench::kMaxSamples);
       const auto result = tournament.play(what, o.rounds, limits);
       progress.clear();
       if (o.explain) print_explanation(what, ranks);
-      for (const auto& [contender, algorithm] : ours) add_row(result, what, contender, algorithm, here, ranks);
+      for (const auto& [contender, algorithm] : ours)
+        add_row(result, what, contender, algorithm, here, ranks);
     }
   }
 
-  void add_row(const bench::Result& result, const bench::Case& what, const std::string& contender, const std::string& algorithm,
-               const std::vector<std::string>& here, int ranks) {
+  void add_row(const bench::Result& result, const bench::Case& what, const std::string& contender,
+               const std::string& algorithm, const std::vector<std::string>& here, int ranks) {
     if (!bench::over_rounds(result, contender)) return;
     auto chosen = algorithm;
-    if (chosen.empty()) chosen = o.buffers == "shared" && what.collective == bench::Collective::allreduce ? "shared" : std::string(candidates(what, ranks).front().algorithm);
+    if (chosen.empty())
+      chosen = o.buffers == "shared" && what.collective == bench::Collective::allreduce
+                   ? "shared"
+                   : std::string(candidates(what, ranks).front().algorithm);
     rows.push_back(make_row(o, result, contender, chosen, here));
     auto line = bench_line(style, rows.back(), here, o.percentiles);
     if (style == BenchStyle::nccl && ours_are_several) line.insert(line.size() - 1, "  " + chosen);
@@ -316,7 +363,8 @@ int run_bench(int argc, char** argv) {
       run.collectives.assign(bench::kCollectives.begin(), bench::kCollectives.end());
     else
       run.collectives.push_back(bench_collective(word));
-    if (word == "alltoallv") run.collectives.push_back(bench::Collective::alltoall);  // padded, beside it
+    if (word == "alltoallv")
+      run.collectives.push_back(bench::Collective::alltoall);  // padded, beside it
   }
   if (!o.against.empty())
     for (const auto peer : split(o.against, ',')) {
@@ -326,7 +374,8 @@ int run_bench(int argc, char** argv) {
       }
       const auto known = bench::peer_names();
       std::vector<std::string_view> names(known.begin(), known.end());
-      if (std::find(names.begin(), names.end(), peer) == names.end()) throw Error(Errc::invalid_argument, unknown("peer", peer, names));
+      if (std::find(names.begin(), names.end(), peer) == names.end())
+        throw Error(Errc::invalid_argument, unknown("peer", peer, names));
       if (bench::peer_installed(peer, peer_folder()))
         run.peers.emplace_back(peer);
       else
@@ -341,7 +390,8 @@ int run_bench(int argc, char** argv) {
     std::ofstream(std::filesystem::path(o.folder) / "bench.json") << json;
     fmt::print(stderr, "written: {}/bench.json\n", o.folder);
   }
-  const bool wrong = std::any_of(run.rows.begin(), run.rows.end(), [](const BenchRow& row) { return row.wrong > 0; });
+  const bool wrong = std::any_of(run.rows.begin(), run.rows.end(),
+                                 [](const BenchRow& row) { return row.wrong > 0; });
   return wrong && o.check ? kWrong : kFine;
 }
 

@@ -55,7 +55,9 @@ void put(DType dtype, std::byte* at, int value) {
 class SinewContender final : public bench::Contender {
  public:
   SinewContender(Communicator communicator, const BenchSetup& setup)
-      : communicator_(std::move(communicator)), algorithm_(setup.algorithm), shared_(setup.shared_buffers) {}
+      : communicator_(std::move(communicator)),
+        algorithm_(setup.algorithm),
+        shared_(setup.shared_buffers) {}
 
   bool supports(const Case& what) override {
     if (algorithm_.empty()) return true;

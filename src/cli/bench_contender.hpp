@@ -15,10 +15,10 @@ struct BenchSetup {
   std::string transport = "shm";
   std::string algorithm;  // "": choose
   bool shared_buffers = false;
-  bool bind = true;  // a core each, where there are enough
-  bool pull = true;  // let ranks read each other's memory
+  bool bind = true;                               // a core each, where there are enough
+  bool pull = true;                               // let ranks read each other's memory
   std::uint64_t slot_bytes = 0, chunk_bytes = 0;  // 0: choose
-  std::string schedule;  // a document to install, or ""
+  std::string schedule;                           // a document to install, or ""
 };
 
 /// What peers cannot do travels to our ranks in Case::options; "" for f32 sums.

@@ -18,11 +18,14 @@ namespace {
 class HandContender final : public bench::Contender {
  public:
   HandContender(Segment& segment, bench::Seat seat)
-      : segment_(segment), seat_(seat), crowded_(seat.ranks > allowed_cores()), inputs_(static_cast<std::size_t>(seat.ranks)) {}
+      : segment_(segment),
+        seat_(seat),
+        crowded_(seat.ranks > allowed_cores()),
+        inputs_(static_cast<std::size_t>(seat.ranks)) {}
 
   bool supports(const bench::Case& what) override {
-    return what.collective == bench::Collective::allreduce && what.in_place && what.options.empty() &&
-           what.bytes <= segment_.options().slot_bytes;
+    return what.collective == bench::Collective::allreduce && what.in_place &&
+           what.options.empty() && what.bytes <= segment_.options().slot_bytes;
   }
   void prepare(const bench::Case& what, const bench::Buffers& buffers) override {
     bytes_ = what.bytes;
@@ -47,7 +50,8 @@ class HandContender final : public bench::Contender {
 
  private:
   std::byte* slot(int rank, unsigned parity) const {
-    return bytes_ <= FlagLine::kTiny ? segment_.flag(rank).tiny[parity] : segment_.slot(rank, parity);
+    return bytes_ <= FlagLine::kTiny ? segment_.flag(rank).tiny[parity]
+                                     : segment_.slot(rank, parity);
   }
 
   Segment& segment_;

@@ -10,9 +10,9 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include <sinew/error.hpp>
 #include "base/text.hpp"
 #include "transport/cores.hpp"
-#include <sinew/error.hpp>
 
 namespace sinew {
 namespace {
@@ -39,7 +39,8 @@ Json machine() {
   uname(&system);
   double load[1] = {0};
   getloadavg(load, 1);
-  const auto pages = static_cast<double>(sysconf(_SC_PHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGESIZE));
+  const auto pages =
+      static_cast<double>(sysconf(_SC_PHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGESIZE));
   char stamp[32];
   const std::time_t now = std::time(nullptr);
   std::tm parts{};
@@ -60,14 +61,26 @@ double rounded(double value) { return std::round(value * 1000) / 1000; }
 Json row_json(const BenchRow& row) {
   Json peers = Json::object();
   for (const auto& [name, times] : row.peers)
-    peers[name] = {{"min_us", rounded(times.min_us)}, {"p50_us", rounded(times.p50_us)}, {"p99_us", rounded(times.p99_us)}};
-  Json json{{"collective", row.collective}, {"algorithm", row.algorithm}, {"transport", row.transport},
-            {"ranks", row.ranks},           {"bytes", row.bytes},         {"dtype", name(row.dtype)},
-            {"op", name(row.op)},           {"buffers", row.buffers},     {"in_place", row.in_place},
-            {"root", row.root},             {"min_us", rounded(row.ours.min_us)},
-            {"p50_us", rounded(row.ours.p50_us)}, {"p99_us", rounded(row.ours.p99_us)},
-            {"algbw_gbs", rounded(row.algbw_gbs())}, {"busbw_gbs", rounded(row.busbw_gbs())},
-            {"wrong", row.wrong},           {"peers", std::move(peers)}};
+    peers[name] = {{"min_us", rounded(times.min_us)},
+                   {"p50_us", rounded(times.p50_us)},
+                   {"p99_us", rounded(times.p99_us)}};
+  Json json{{"collective", row.collective},
+            {"algorithm", row.algorithm},
+            {"transport", row.transport},
+            {"ranks", row.ranks},
+            {"bytes", row.bytes},
+            {"dtype", name(row.dtype)},
+            {"op", name(row.op)},
+            {"buffers", row.buffers},
+            {"in_place", row.in_place},
+            {"root", row.root},
+            {"min_us", rounded(row.ours.min_us)},
+            {"p50_us", rounded(row.ours.p50_us)},
+            {"p99_us", rounded(row.ours.p99_us)},
+            {"algbw_gbs", rounded(row.algbw_gbs())},
+            {"busbw_gbs", rounded(row.busbw_gbs())},
+            {"wrong", row.wrong},
+            {"peers", std::move(peers)}};
   if (const auto ratio = row.ratio()) {
     json["best_peer"] = row.best_peer();
     json["ratio"] = rounded(*ratio);
@@ -81,16 +94,22 @@ Json row_json(const BenchRow& row) {
 }
 
 std::string time_text(double us) {
-  return us < 100 ? fmt::format("{:.2f}", us) : us < 10000 ? fmt::format("{:.1f}", us) : fmt::format("{:.0f}", us);
+  return us < 100     ? fmt::format("{:.2f}", us)
+         : us < 10000 ? fmt::format("{:.1f}", us)
+                      : fmt::format("{:.0f}", us);
 }
 
 }  // namespace
 
-double BenchRow::algbw_gbs() const { return ours.p50_us > 0 ? static_cast<double>(bytes) / ours.p50_us / 1e3 : 0; }
+double BenchRow::algbw_gbs() const {
+  return ours.p50_us > 0 ? static_cast<double>(bytes) / ours.p50_us / 1e3 : 0;
+}
 double BenchRow::busbw_gbs() const { return algbw_gbs() * bus_factor(collective, ranks); }
 
 std::string BenchRow::best_peer() const {
-  const auto at = std::min_element(peers.begin(), peers.end(), [](const auto& a, const auto& b) { return a.second.p50_us < b.second.p50_us; });
+  const auto at = std::min_element(peers.begin(), peers.end(), [](const auto& a, const auto& b) {
+    return a.second.p50_us < b.second.p50_us;
+  });
   return at == peers.end() ? "" : at->first;
 }
 
@@ -110,40 +129,50 @@ BenchStyle parse_bench_style(std::string_view text) {
 std::string bench_head(BenchStyle style, const std::vector<std::string>& peers, bool percentiles) {
   std::string text;
   if (style == BenchStyle::csv) {
-    text = "collective,algorithm,transport,ranks,bytes,dtype,op,buffers,min_us,p50_us,p99_us,algbw_gbs,busbw_gbs,wrong";
+    text =
+        "collective,algorithm,transport,ranks,bytes,dtype,op,buffers,min_us,p50_us,p99_us,algbw_"
+        "gbs,busbw_gbs,wrong";
     for (const auto& peer : peers) text += fmt::format(",{}_p50_us", peer);
     return text + (peers.empty() ? "\n" : ",best_peer,ratio\n");
   }
   if (style == BenchStyle::json) return "";
-  text = fmt::format("#{:>11} {:>10} {:>5} {:>5} {:>4} {:>9}", "size", "count", "type", "redop", "root", "time");
+  text = fmt::format("#{:>11} {:>10} {:>5} {:>5} {:>4} {:>9}", "size", "count", "type", "redop",
+                     "root", "time");
   if (percentiles) text += fmt::format(" {:>9} {:>9}", "min", "p99");
   text += fmt::format(" {:>6} {:>6} {:>6}", "algbw", "busbw", "#wrong");
   for (const auto& peer : peers) text += fmt::format(" {:>9}", peer);
   if (!peers.empty()) text += fmt::format(" {:>6}", "ratio");
-  text += fmt::format("\n#{:>11} {:>10} {:>5} {:>5} {:>4} {:>9}", "(B)", "(elements)", "", "", "", "(us)");
+  text += fmt::format("\n#{:>11} {:>10} {:>5} {:>5} {:>4} {:>9}", "(B)", "(elements)", "", "", "",
+                      "(us)");
   if (percentiles) text += fmt::format(" {:>9} {:>9}", "(us)", "(us)");
   text += fmt::format(" {:>6} {:>6} {:>6}", "(GB/s)", "(GB/s)", "");
   for (std::size_t i = 0; i < peers.size(); ++i) text += fmt::format(" {:>9}", "(us)");
   return text + "\n";
 }
 
-std::string bench_line(BenchStyle style, const BenchRow& row, const std::vector<std::string>& peers, bool percentiles) {
+std::string bench_line(BenchStyle style, const BenchRow& row, const std::vector<std::string>& peers,
+                       bool percentiles) {
   if (style == BenchStyle::json) return "";
   std::string text;
   if (style == BenchStyle::csv) {
-    text = fmt::format("{},{},{},{},{},{},{},{},{:.3f},{:.3f},{:.3f},{:.3f},{:.3f},{}", row.collective, row.algorithm, row.transport,
-                       row.ranks, row.bytes, name(row.dtype), name(row.op), row.buffers, row.ours.min_us, row.ours.p50_us, row.ours.p99_us,
-                       row.algbw_gbs(), row.busbw_gbs(), row.wrong);
+    text = fmt::format("{},{},{},{},{},{},{},{},{:.3f},{:.3f},{:.3f},{:.3f},{:.3f},{}",
+                       row.collective, row.algorithm, row.transport, row.ranks, row.bytes,
+                       name(row.dtype), name(row.op), row.buffers, row.ours.min_us, row.ours.p50_us,
+                       row.ours.p99_us, row.algbw_gbs(), row.busbw_gbs(), row.wrong);
     for (const auto& peer : peers)
       text += row.peers.contains(peer) ? fmt::format(",{:.3f}", row.peers.at(peer).p50_us) : ",";
-    if (!peers.empty()) text += row.ratio() ? fmt::format(",{},{:.2f}", row.best_peer(), *row.ratio()) : ",,";
+    if (!peers.empty())
+      text += row.ratio() ? fmt::format(",{},{:.2f}", row.best_peer(), *row.ratio()) : ",,";
     return text + "\n";
   }
-  text = fmt::format("{:>12} {:>10} {:>5} {:>5} {:>4} {:>9}", row.bytes, row.count, name(row.dtype), name(row.op), row.root, time_text(row.ours.p50_us));
-  if (percentiles) text += fmt::format(" {:>9} {:>9}", time_text(row.ours.min_us), time_text(row.ours.p99_us));
+  text = fmt::format("{:>12} {:>10} {:>5} {:>5} {:>4} {:>9}", row.bytes, row.count, name(row.dtype),
+                     name(row.op), row.root, time_text(row.ours.p50_us));
+  if (percentiles)
+    text += fmt::format(" {:>9} {:>9}", time_text(row.ours.min_us), time_text(row.ours.p99_us));
   text += fmt::format(" {:>6.2f} {:>6.2f} {:>6}", row.algbw_gbs(), row.busbw_gbs(), row.wrong);
   for (const auto& peer : peers)
-    text += fmt::format(" {:>9}", row.peers.contains(peer) ? time_text(row.peers.at(peer).p50_us) : "-");
+    text += fmt::format(" {:>9}",
+                        row.peers.contains(peer) ? time_text(row.peers.at(peer).p50_us) : "-");
   if (const auto ratio = row.ratio()) text += fmt::format(" {:>6.2f}", *ratio);
   return text + "\n";
 }
@@ -151,7 +180,13 @@ std::string bench_line(BenchStyle style, const BenchRow& row, const std::vector<
 std::string bench_json(const std::vector<BenchRow>& rows, const std::string& command) {
   Json results = Json::array();
   for (const auto& row : rows) results.push_back(row_json(row));
-  return Json{{"schema", "sinew-bench/1"}, {"sinew", SINEW_VERSION}, {"command", command}, {"machine", machine()}, {"results", std::move(results)}}.dump(1) + "\n";
+  return Json{{"schema", "sinew-bench/1"},
+              {"sinew", SINEW_VERSION},
+              {"command", command},
+              {"machine", machine()},
+              {"results", std::move(results)}}
+             .dump(1) +
+         "\n";
 }
 
 }  // namespace sinew

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "measure/result.hpp"
 #include <sinew/types.hpp>
+#include "measure/result.hpp"
 
 namespace sinew {
 
@@ -23,7 +23,7 @@ struct BenchRow {
   bench::Summary ours;
   std::uint64_t wrong = 0;
   std::map<std::string, bench::Summary> peers;
-  std::vector<double> probes_us;            // before and after each round
+  std::vector<double> probes_us;                 // before and after each round
   std::optional<double> ratio_fast, ratio_slow;  // best peer / ours, by the machine's mode
 
   [[nodiscard]] double algbw_gbs() const;
@@ -38,7 +38,8 @@ BenchStyle parse_bench_style(std::string_view text);
 
 /// Printed as rows come; JSON waits for the end.
 std::string bench_head(BenchStyle style, const std::vector<std::string>& peers, bool percentiles);
-std::string bench_line(BenchStyle style, const BenchRow& row, const std::vector<std::string>& peers, bool percentiles);
+std::string bench_line(BenchStyle style, const BenchRow& row, const std::vector<std::string>& peers,
+                       bool percentiles);
 std::string bench_json(const std::vector<BenchRow>& rows, const std::string& command);
 
 }  // namespace sinew

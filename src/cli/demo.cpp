@@ -1,16 +1,17 @@
-// `sinew demo`: what Sinew does, shown on small numbers. `sinew demo collectives` is its first part.
+// `sinew demo`: what Sinew does, shown on small numbers. `sinew demo collectives` is its first
+// part.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <array>
 #include <numeric>
 
+#include <sinew/communicator.hpp>
+#include <sinew/error.hpp>
 #include "base/text.hpp"
 #include "cli/arguments.hpp"
 #include "cli/table.hpp"
 #include "cli/verbs.hpp"
-#include <sinew/communicator.hpp>
-#include <sinew/error.hpp>
 
 namespace sinew {
 namespace {
@@ -26,15 +27,24 @@ struct Scene {
 
 std::string_view story_of(Collective collective) {
   switch (collective) {
-    case Collective::allreduce: return "every rank ends with the sum of all";
-    case Collective::reduce: return "rank 0 ends with the sum of all";
-    case Collective::broadcast: return "every rank ends with rank 0's numbers";
-    case Collective::allgather: return "every rank ends with everyone's numbers";
-    case Collective::reduce_scatter: return "each rank ends with its part of the sum";
-    case Collective::alltoall: return "each rank sends one part to each: a transpose";
-    case Collective::scatter: return "rank 0 deals its numbers out";
-    case Collective::gather: return "rank 0 collects everyone's numbers";
-    case Collective::barrier: return "nobody goes on before everyone has come";
+    case Collective::allreduce:
+      return "every rank ends with the sum of all";
+    case Collective::reduce:
+      return "rank 0 ends with the sum of all";
+    case Collective::broadcast:
+      return "every rank ends with rank 0's numbers";
+    case Collective::allgather:
+      return "every rank ends with everyone's numbers";
+    case Collective::reduce_scatter:
+      return "each rank ends with its part of the sum";
+    case Collective::alltoall:
+      return "each rank sends one part to each: a transpose";
+    case Collective::scatter:
+      return "rank 0 deals its numbers out";
+    case Collective::gather:
+      return "rank 0 collects everyone's numbers";
+    case Collective::barrier:
+      return "nobody goes on before everyone has come";
   }
   return "";
 }
@@ -43,45 +53,66 @@ std::string_view story_of(Collective collective) {
 std::pair<std::size_t, std::size_t> extent(Collective collective, int rank, std::size_t size) {
   const bool root = rank == 0;
   switch (collective) {
-    case Collective::allreduce: return {2, 2};
-    case Collective::reduce: return {2, root ? 2 : 0};
-    case Collective::broadcast: return {root ? 2 : 0, 2};
-    case Collective::allgather: return {1, size};
-    case Collective::reduce_scatter: return {size, 1};
-    case Collective::alltoall: return {size, size};
-    case Collective::scatter: return {root ? size : 0, 1};
-    case Collective::gather: return {1, root ? size : 0};
-    case Collective::barrier: return {0, 0};
+    case Collective::allreduce:
+      return {2, 2};
+    case Collective::reduce:
+      return {2, root ? 2 : 0};
+    case Collective::broadcast:
+      return {root ? 2 : 0, 2};
+    case Collective::allgather:
+      return {1, size};
+    case Collective::reduce_scatter:
+      return {size, 1};
+    case Collective::alltoall:
+      return {size, size};
+    case Collective::scatter:
+      return {root ? size : 0, 1};
+    case Collective::gather:
+      return {1, root ? size : 0};
+    case Collective::barrier:
+      return {0, 0};
   }
   return {};
 }
 
 Scene play(Collective collective, int ranks) {
   const auto size = static_cast<std::size_t>(ranks);
-  Scene scene{collective, std::string(story_of(collective)), std::vector<Numbers>(size), std::vector<Numbers>(size)};
+  Scene scene{collective, std::string(story_of(collective)), std::vector<Numbers>(size),
+              std::vector<Numbers>(size)};
   run_local(ranks, [&](Communicator& communicator) {
     const int rank = communicator.rank();
     const auto [gives, gets] = extent(collective, rank, size);
     Numbers in(gives), out(gets);
     std::iota(in.begin(), in.end(), 10 * (rank + 1));
-    const bool whole = collective == Collective::allreduce || collective == Collective::reduce || collective == Collective::broadcast;
-    communicator.run({.collective = collective, .dtype = DType::i32, .input = in.data(), .output = out.data(), .count = whole ? std::size_t{2} : std::size_t{1}});
+    const bool whole = collective == Collective::allreduce || collective == Collective::reduce ||
+                       collective == Collective::broadcast;
+    communicator.run({.collective = collective,
+                      .dtype = DType::i32,
+                      .input = in.data(),
+                      .output = out.data(),
+                      .count = whole ? std::size_t{2} : std::size_t{1}});
     scene.before[static_cast<std::size_t>(rank)] = in;
     scene.after[static_cast<std::size_t>(rank)] = out;
   });
   return scene;
 }
 
-std::string cells(const Numbers& numbers) { return numbers.empty() ? "-" : fmt::format("{}", fmt::join(numbers, " ")); }
+std::string cells(const Numbers& numbers) {
+  return numbers.empty() ? "-" : fmt::format("{}", fmt::join(numbers, " "));
+}
 
 void show_collectives(int ranks) {
   for (const auto collective : kCollectives) {
     const auto scene = play(collective, ranks);
     fmt::print("{}: {}\n", name(collective), scene.story);
     if (collective != Collective::barrier) {
-      Table table({{"rank", Align::right}, {"before", Align::left}, {"", Align::left}, {"after", Align::left}});
+      Table table({{"rank", Align::right},
+                   {"before", Align::left},
+                   {"", Align::left},
+                   {"after", Align::left}});
       for (int rank = 0; rank < ranks; ++rank)
-        table.add({fmt::format("{}", rank), cells(scene.before[static_cast<std::size_t>(rank)]), "->", cells(scene.after[static_cast<std::size_t>(rank)])});
+        table.add({fmt::format("{}", rank), cells(scene.before[static_cast<std::size_t>(rank)]),
+                   "->", cells(scene.after[static_cast<std::size_t>(rank)])});
       fmt::print("{}", table.text());
     }
     for (const auto* algorithm : algorithms_of(collective)) {
@@ -92,7 +123,8 @@ void show_collectives(int ranks) {
         steps = std::max(steps, schedule.steps.size());
         for (const auto& step : schedule.steps) messages += step.op == Op::send ? 1 : 0;
       }
-      fmt::print("  {:<20} {:>3} rounds, at most {:>2} steps a rank, {:>3} messages\n", algorithm->name, world.ranks.front().rounds, steps, messages);
+      fmt::print("  {:<20} {:>3} rounds, at most {:>2} steps a rank, {:>3} messages\n",
+                 algorithm->name, world.ranks.front().rounds, steps, messages);
     }
     fmt::print("\n");
   }
@@ -116,10 +148,13 @@ int show_everything(int ranks) {
   fmt::print("3. ... proven for many rank counts, without moving a byte,\n\n");
   worst = std::max(worst, call(run_verify, {"verify", "allreduce", "-p", "1..9,16"}));
   fmt::print("4. ... and run, beside the MPIs installed here\n\n");
-  worst = std::max(worst, call(run_bench, {"bench", "allreduce", "-p", "2,4", "--sizes", "8,4K,64K,1M", "--rounds", "3", "--budget", "0.1", "--against", "openmpi,mpich"}));
-  fmt::print("What you saw: nine collectives and their results; one of them as a drawing; proofs that\n"
-             "its algorithms are right; and their times (ratio = best peer's time / ours, so above 1\n"
-             "is faster). Next: sinew list --cost -p 8, sinew bench all --style csv, docs/README.md.\n");
+  worst = std::max(
+      worst, call(run_bench, {"bench", "allreduce", "-p", "2,4", "--sizes", "8,4K,64K,1M",
+                              "--rounds", "3", "--budget", "0.1", "--against", "openmpi,mpich"}));
+  fmt::print(
+      "What you saw: nine collectives and their results; one of them as a drawing; proofs that\n"
+      "its algorithms are right; and their times (ratio = best peer's time / ours, so above 1\n"
+      "is faster). Next: sinew list --cost -p 8, sinew bench all --style csv, docs/README.md.\n");
   return worst;
 }
 
@@ -128,7 +163,8 @@ int show_everything(int ranks) {
 int run_demo(int argc, char** argv) {
   std::string what;
   std::string ranks = "4";
-  CLI::App app("Shows what Sinew does. Without a name: everything, in about a minute.", "sinew demo");
+  CLI::App app("Shows what Sinew does. Without a name: everything, in about a minute.",
+               "sinew demo");
   app.add_option("what", what, "collectives: every collective on small numbers");
   app.add_option("-p,--ranks", ranks, "how many ranks")->capture_default_str();
   if (const auto status = parse(app, argc, argv)) return *status;

@@ -48,7 +48,8 @@ Schedule alltoall_bruck(const Place& at) {
       b.copy(scratch(incoming + i), scratch(slots + moving[i]));
   }
   b.next_round();
-  for (int i = 0; i < size; ++i) b.copy(scratch(slots + u32(i)), out(wrap_chunk(at.rank - i, size)));
+  for (int i = 0; i < size; ++i)
+    b.copy(scratch(slots + u32(i)), out(wrap_chunk(at.rank - i, size)));
   return b.finish(b.round() + 1);
 }
 

@@ -59,8 +59,7 @@ Schedule reduce_chain(const Place& at) {
   b.copy(in(0, at.segments), sum);
   add_along(b, 1, at.segments, at.rank, last, sum);
   if (at.root != last) {
-    if (at.rank == last)
-      pass_along(b, u32(at.size), at.segments, 0, 1, -1, at.root, sum, {});
+    if (at.rank == last) pass_along(b, u32(at.size), at.segments, 0, 1, -1, at.root, sum, {});
     if (at.rank == at.root)
       pass_along(b, u32(at.size), at.segments, 1, 1, last, -1, {}, out(0, at.segments));
   }
@@ -73,7 +72,8 @@ Schedule allreduce_chain(const Place& at) {
   const auto sum = out(0, at.segments);
   b.copy(in(0, at.segments), sum);
   add_along(b, 1, at.segments, at.rank, last, sum);
-  pass_along(b, u32(at.size), at.segments, last - at.rank, last, at.rank + 1, at.rank - 1, sum, sum);
+  pass_along(b, u32(at.size), at.segments, last - at.rank, last, at.rank + 1, at.rank - 1, sum,
+             sum);
   return b.finish(u32(2 * at.size) + at.segments);
 }
 

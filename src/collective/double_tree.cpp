@@ -80,7 +80,9 @@ Schedule allreduce_double_tree(const Place& at) {
   const auto same = [](int rank) { return rank; };
   run_tree(b, tree, at.rank, same, 0, at.segments);
   // The second tree: mirrored for an even number of ranks, shifted by one for an odd one.
-  const auto mirror = [size](int rank) { return size % 2 == 0 ? size - 1 - rank : wrap(rank + 1, size); };
+  const auto mirror = [size](int rank) {
+    return size % 2 == 0 ? size - 1 - rank : wrap(rank + 1, size);
+  };
   const int position = size % 2 == 0 ? size - 1 - at.rank : wrap(at.rank - 1, size);
   run_tree(b, tree, position, mirror, 1, at.segments);
   int deepest = 0;

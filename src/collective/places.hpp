@@ -34,7 +34,9 @@ struct Fold {
   explicit Fold(int rank, int size)
       : kept(floor_power_of_two(size)),
         extra(size - kept),
-        index(rank >= 2 * extra ? rank - extra : rank % 2 == 1 ? rank / 2 : -1) {}
+        index(rank >= 2 * extra ? rank - extra
+              : rank % 2 == 1   ? rank / 2
+                                : -1) {}
   [[nodiscard]] int rank_at(int at) const { return at < extra ? 2 * at + 1 : at + extra; }
 };
 

@@ -12,7 +12,10 @@ namespace {
 struct Tree {
   int size, root, depth, me;
   explicit Tree(const Place& at)
-      : size(at.size), root(at.root), depth(log2_ceil(at.size)), me(wrap(at.rank - at.root, at.size)) {}
+      : size(at.size),
+        root(at.root),
+        depth(log2_ceil(at.size)),
+        me(wrap(at.rank - at.root, at.size)) {}
   [[nodiscard]] int rank(int virtual_rank) const { return wrap(virtual_rank + root, size); }
 };
 

@@ -32,10 +32,12 @@ struct Levels {
 // One leader's data reaches all leaders, by doubling sets as in a binomial tree.
 void spread_to_leaders(Builder& b, const Levels& levels, int root, Chunks source, Chunks data) {
   const int count = static_cast<int>(levels.leaders.size());
-  const int first = static_cast<int>(
-      std::find(levels.leaders.begin(), levels.leaders.end(), root) - levels.leaders.begin());
+  const int first = static_cast<int>(std::find(levels.leaders.begin(), levels.leaders.end(), root) -
+                                     levels.leaders.begin());
   const int me = wrap(levels.node - first, count);
-  const auto leader = [&](int at) { return levels.leaders[static_cast<std::size_t>(wrap(at + first, count))]; };
+  const auto leader = [&](int at) {
+    return levels.leaders[static_cast<std::size_t>(wrap(at + first, count))];
+  };
   for (int reach = 1; reach < count; reach *= 2, b.next_round()) {
     if (!levels.leads) continue;
     if (me < reach && me + reach < count) b.send(leader(me + reach), me == 0 ? source : data);
@@ -46,11 +48,14 @@ void spread_to_leaders(Builder& b, const Levels& levels, int root, Chunks source
 // The same in reverse, adding on the way.
 void collect_from_leaders(Builder& b, const Levels& levels, int root, Chunks sum) {
   const int count = static_cast<int>(levels.leaders.size());
-  const int first = static_cast<int>(
-      std::find(levels.leaders.begin(), levels.leaders.end(), root) - levels.leaders.begin());
+  const int first = static_cast<int>(std::find(levels.leaders.begin(), levels.leaders.end(), root) -
+                                     levels.leaders.begin());
   const int me = wrap(levels.node - first, count);
-  const auto leader = [&](int at) { return levels.leaders[static_cast<std::size_t>(wrap(at + first, count))]; };
-  for (int reach = floor_power_of_two(std::max(1, count - 1)); reach >= 1; reach /= 2, b.next_round()) {
+  const auto leader = [&](int at) {
+    return levels.leaders[static_cast<std::size_t>(wrap(at + first, count))];
+  };
+  for (int reach = floor_power_of_two(std::max(1, count - 1)); reach >= 1;
+       reach /= 2, b.next_round()) {
     if (!levels.leads) continue;
     if (me < reach && me + reach < count) b.recv_reduce(leader(me + reach), sum);
     if (me >= reach && me < 2 * reach) b.send(leader(me - reach), sum);

@@ -67,16 +67,27 @@ CostTable cost_table(std::string_view transport, std::uint64_t slot_bytes, int r
   cost.slot_bytes = static_cast<double>(slot_bytes);
   const bool in_memory = transport == "local" || transport == "shm";
   if (in_memory)
-    cost = {.message_ns = 250, .message_byte_ns = 0.1, .wait_ns = 120, .publish_byte_ns = 0.04,
-            .gather_byte_ns = 0.04, .reduce_byte_ns = 0.015, .slot_bytes = cost.slot_bytes};
+    cost = {.message_ns = 250,
+            .message_byte_ns = 0.1,
+            .wait_ns = 120,
+            .publish_byte_ns = 0.04,
+            .gather_byte_ns = 0.04,
+            .reduce_byte_ns = 0.015,
+            .slot_bytes = cost.slot_bytes};
   else
-    cost = {.message_ns = 15000, .message_byte_ns = 0.8, .wait_ns = 0, .publish_byte_ns = 0,
-            .gather_byte_ns = 0, .reduce_byte_ns = 0.02, .slot_bytes = cost.slot_bytes};
+    cost = {.message_ns = 15000,
+            .message_byte_ns = 0.8,
+            .wait_ns = 0,
+            .publish_byte_ns = 0,
+            .gather_byte_ns = 0,
+            .reduce_byte_ns = 0.02,
+            .slot_bytes = cost.slot_bytes};
   if (in_memory && ranks > cores) {
     const double share = static_cast<double>(ranks) / cores;
     cost.wait_ns = 900.0 * ranks;  // everyone's turn, at the price of a switch
     cost.message_ns = 1800.0 * share;
-    for (double* each : {&cost.message_byte_ns, &cost.publish_byte_ns, &cost.gather_byte_ns, &cost.reduce_byte_ns})
+    for (double* each :
+         {&cost.message_byte_ns, &cost.publish_byte_ns, &cost.gather_byte_ns, &cost.reduce_byte_ns})
       *each *= share;
   }
   return cost;

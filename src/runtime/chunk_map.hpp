@@ -20,7 +20,8 @@ struct ChunkMap {
 
 /// Appends one part of `elements`, cut into `chunks` nearly equal chunks. Cuts fall on cache lines
 /// where the part is long enough.
-void append_part(ChunkMap& map, std::size_t elements, std::uint32_t chunks, std::size_t element_bytes);
+void append_part(ChunkMap& map, std::size_t elements, std::uint32_t chunks,
+                 std::size_t element_bytes);
 
 /// A buffer of equal or differing parts, each cut into `chunks_each`.
 ChunkMap map_parts(std::span<const std::size_t> parts, std::uint32_t chunks_each,

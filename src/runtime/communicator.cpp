@@ -19,7 +19,8 @@ namespace {
 std::uint32_t next_fingerprint(std::uint32_t previous, const OpDescriptor& d) noexcept {
   std::uint64_t hash = previous ^ d.count * 0x9E3779B97F4A7C15U;
   hash = (hash ^ hash >> 32) * 0xD6E8FEB86659FD93U;
-  hash ^= d.algorithm ^ d.tag * 0xA0761D6478BD642FU ^ static_cast<std::uint64_t>(d.collective) << 56 ^
+  hash ^= d.algorithm ^ d.tag * 0xA0761D6478BD642FU ^
+          static_cast<std::uint64_t>(d.collective) << 56 ^
           static_cast<std::uint64_t>(d.dtype) << 48 ^ static_cast<std::uint64_t>(d.op) << 40 ^
           static_cast<std::uint64_t>(static_cast<std::uint32_t>(d.root)) << 8;
   hash = (hash ^ hash >> 29) * 0xE7037ED1A0B428DBU;
@@ -58,21 +59,25 @@ struct Communicator::State {
   std::uint32_t number = next_communicator_number();
   std::uint32_t sequence = 0;
   std::uint32_t fingerprint = 0;
-  std::uint32_t finished = 0;   // sequence of the last operation that is done
+  std::uint32_t finished = 0;  // sequence of the last operation that is done
   std::uint32_t subsets = 0;
-  std::deque<Active> queue;     // started and not done; only the first runs
-  Active alone;                 // a blocking call with nothing queued
+  std::deque<Active> queue;  // started and not done; only the first runs
+  Active alone;              // a blocking call with nothing queued
   std::optional<Error> broken;
 
   State(std::unique_ptr<Transport> t, Options o)
-      : transport(std::move(t)), options(std::move(o)), planner(*transport, options), mailbox(*transport) {}
+      : transport(std::move(t)),
+        options(std::move(o)),
+        planner(*transport, options),
+        mailbox(*transport) {}
 
   // Others may be waiting for what this rank has started and will not finish.
   ~State() {
     if (broken || queue.empty()) return;
     const auto& active = queue.front();
     transport->poison({Errc::peer_lost, transport->rank(),
-                       fmt::format("rank {} left in the middle of {} #{}", transport->rank(), describe(active.descriptor), active.tag.sequence)});
+                       fmt::format("rank {} left in the middle of {} #{}", transport->rank(),
+                                   describe(active.descriptor), active.tag.sequence)});
   }
 
   void prepare(Active& active, const Call& call) {
@@ -84,13 +89,15 @@ struct Communicator::State {
     active.descriptor = planned.descriptor;
     active.descriptor.tag = call.options.tag;
     active.tag = {++sequence, fingerprint = next_fingerprint(fingerprint, active.descriptor)};
-    active.run.set(planned.plan, static_cast<const std::byte*>(call.input), static_cast<std::byte*>(call.output));
+    active.run.set(planned.plan, static_cast<const std::byte*>(call.input),
+                   static_cast<std::byte*>(call.output));
   }
 
   void begin(Active& active) {
     transport->enter(active.tag, active.descriptor);
     active.run.begin(*transport, active.tag);
-    if (observer != nullptr) [[unlikely]] active.run.observe(*observer, event_of(active));
+    if (observer != nullptr) [[unlikely]]
+      active.run.observe(*observer, event_of(active));
   }
 
   [[nodiscard]] Event event_of(const Active& active) const {
@@ -148,9 +155,7 @@ struct Communicator::State {
     }
   }
 
-  [[noreturn]] void fail(const Active& active) {
-    raise(active, transport->failure());
-  }
+  [[noreturn]] void fail(const Active& active) { raise(active, transport->failure()); }
 
   // One story: who we are, what we were doing, how far it was, what happened.
   [[noreturn]] void raise(const Active& active, const Failure& failure) {
@@ -163,28 +168,37 @@ struct Communicator::State {
     if (at.step != nullptr) {
       context.bytes_done = at.bytes_done;
       context.bytes_expected = at.step->bytes;
-      where = fmt::format(", {} in round {} of {} of {}", name(at.step->op), at.round, at.rounds, at.algorithm);
+      where = fmt::format(", {} in round {} of {} of {}", name(at.step->op), at.round, at.rounds,
+                          at.algorithm);
       if (at.passes > 1) where += fmt::format(" (slice {} of {})", at.pass + 1, at.passes);
     }
     if (active.begun != Clock::time_point{})
       context.elapsed_ns = static_cast<std::uint64_t>((Clock::now() - active.begun).count());
-    broken = Error(failure.code,
-                   fmt::format("rank {}, {} #{}{}: {}", transport->rank(), describe(active.descriptor), active.tag.sequence, where, failure.why),
-                   context);
+    broken =
+        Error(failure.code,
+              fmt::format("rank {}, {} #{}{}: {}", transport->rank(), describe(active.descriptor),
+                          active.tag.sequence, where, failure.why),
+              context);
     throw *broken;
   }
 
   [[noreturn]] void fail_message() {
     const auto failure = transport->failure();
-    broken = Error(failure.code, fmt::format("rank {}, point-to-point: {}", transport->rank(), failure.why),
+    broken = Error(failure.code,
+                   fmt::format("rank {}, point-to-point: {}", transport->rank(), failure.why),
                    {.rank = transport->rank(), .peer = failure.peer, .operation = "message"});
     throw *broken;
   }
 
   [[noreturn]] void time_out(Active& active, std::chrono::nanoseconds limit) {
-    const Failure failure{Errc::timeout, -1,
-                          fmt::format("no end after {:.1f} s: {}", std::chrono::duration<double>(limit).count(), transport->who_is_late())};
-    transport->poison({Errc::timeout, transport->rank(), fmt::format("rank {} gave up on {} #{} ({})", transport->rank(), describe(active.descriptor), active.tag.sequence, transport->who_is_late())});
+    const Failure failure{
+        Errc::timeout, -1,
+        fmt::format("no end after {:.1f} s: {}", std::chrono::duration<double>(limit).count(),
+                    transport->who_is_late())};
+    transport->poison(
+        {Errc::timeout, transport->rank(),
+         fmt::format("rank {} gave up on {} #{} ({})", transport->rank(),
+                     describe(active.descriptor), active.tag.sequence, transport->who_is_late())});
     raise(active, failure);
   }
 
@@ -226,7 +240,8 @@ struct Communicator::State {
   }
 
   template <class Finished>
-  void wait_until(Finished is_finished, std::chrono::nanoseconds limit, const std::function<std::string()>& what, int peer) {
+  void wait_until(Finished is_finished, std::chrono::nanoseconds limit,
+                  const std::function<std::string()>& what, int peer) {
     if (broken) throw *broken;
     const auto begun = Clock::now();
     const auto deadline = begun + limit;
@@ -239,9 +254,12 @@ struct Communicator::State {
       moved = poll_all();
       if (!moved && Clock::now() > deadline) {
         if (peer < 0 && !queue.empty()) time_out(queue.front(), limit);
-        const auto story = fmt::format("rank {}: {} did not finish within {:.1f} s", transport->rank(), what(), std::chrono::duration<double>(limit).count());
+        const auto story =
+            fmt::format("rank {}: {} did not finish within {:.1f} s", transport->rank(), what(),
+                        std::chrono::duration<double>(limit).count());
         transport->poison({Errc::timeout, transport->rank(), story});
-        broken = Error(Errc::timeout, story, {.rank = transport->rank(), .peer = peer, .operation = "message"});
+        broken = Error(Errc::timeout, story,
+                       {.rank = transport->rank(), .peer = peer, .operation = "message"});
         throw *broken;
       }
     }
@@ -280,9 +298,12 @@ bool Communicator::test(Request request) {
   if (state_->broken) throw *state_->broken;
   state_->poll_all();
   switch (request.kind) {
-    case Request::Kind::collective: return state_->finished >= request.id;
-    case Request::Kind::message: return state_->mailbox.is_done(request.id);
-    default: return true;
+    case Request::Kind::collective:
+      return state_->finished >= request.id;
+    case Request::Kind::message:
+      return state_->mailbox.is_done(request.id);
+    default:
+      return true;
   }
 }
 
@@ -292,7 +313,8 @@ void Communicator::wait(Request request) {
                        [&] { return fmt::format("operation #{}", request.id); }, -1);
   if (request.kind == Request::Kind::message)
     state_->wait_until([&] { return state_->mailbox.is_done(request.id); }, state_->options.timeout,
-                       [&] { return state_->mailbox.describe(request.id); }, state_->mailbox.peer_of(request.id));
+                       [&] { return state_->mailbox.describe(request.id); },
+                       state_->mailbox.peer_of(request.id));
 }
 
 void Communicator::wait_all(std::span<const Request> requests) {
@@ -301,14 +323,16 @@ void Communicator::wait_all(std::span<const Request> requests) {
 
 Request Communicator::isend(std::span<const std::byte> data, int to, std::uint32_t tag) {
   if (state_->broken) throw *state_->broken;
-  const Request request{Request::Kind::message, state_->or_poison([&] { return state_->mailbox.send(data, to, tag); })};
+  const Request request{Request::Kind::message,
+                        state_->or_poison([&] { return state_->mailbox.send(data, to, tag); })};
   state_->poll_all();
   return request;
 }
 
 Request Communicator::irecv(std::span<std::byte> data, int from, std::uint32_t tag) {
   if (state_->broken) throw *state_->broken;
-  return {Request::Kind::message, state_->or_poison([&] { return state_->mailbox.recv(data, from, tag); })};
+  return {Request::Kind::message,
+          state_->or_poison([&] { return state_->mailbox.recv(data, from, tag); })};
 }
 
 Communicator Communicator::split(int color, int key) {
@@ -325,7 +349,9 @@ Communicator Communicator::split(int color, int key) {
     return all[2 * static_cast<std::size_t>(a) + 1] < all[2 * static_cast<std::size_t>(b) + 1];
   });
   const auto label = fmt::format("{}.{}", ++state_->subsets, color);
-  return Communicator(state_->transport->subset(members, label, Clock::now() + state_->options.timeout), state_->options);
+  return Communicator(
+      state_->transport->subset(members, label, Clock::now() + state_->options.timeout),
+      state_->options);
 }
 
 SharedBuffer Communicator::alloc_shared(std::size_t bytes) {
@@ -351,22 +377,30 @@ SharedBuffer::~SharedBuffer() {
 }
 
 void Communicator::install(const World& world) { state_->planner.install(world); }
-std::vector<Candidate> Communicator::explain(const Call& call) const { return state_->planner.explain(call); }
+std::vector<Candidate> Communicator::explain(const Call& call) const {
+  return state_->planner.explain(call);
+}
 void Communicator::observe(Observer* observer) noexcept { state_->observer = observer; }
 
 void Communicator::check_room(std::size_t elements, std::size_t needed) const {
   if (elements < needed)
-    throw Error(Errc::invalid_argument, fmt::format("rank {}: a buffer of {} elements, but {} are needed", rank(), elements, needed));
+    throw Error(Errc::invalid_argument,
+                fmt::format("rank {}: a buffer of {} elements, but {} are needed", rank(), elements,
+                            needed));
 }
 
-void Communicator::check_parts(std::span<const std::size_t> counts, std::size_t elements, std::size_t own) const {
+void Communicator::check_parts(std::span<const std::size_t> counts, std::size_t elements,
+                               std::size_t own) const {
   std::size_t total = 0;
   for (const auto count : counts) total += count;
   if (counts.size() != parts())
-    throw Error(Errc::invalid_argument, fmt::format("rank {}: {} counts for {} ranks", rank(), counts.size(), size()));
+    throw Error(Errc::invalid_argument,
+                fmt::format("rank {}: {} counts for {} ranks", rank(), counts.size(), size()));
   check_room(elements, total);
   if (own > 0 && own < counts[static_cast<std::size_t>(rank())])
-    throw Error(Errc::invalid_argument, fmt::format("rank {}: a part of {} elements, but counts say {}", rank(), own, counts[static_cast<std::size_t>(rank())]));
+    throw Error(Errc::invalid_argument,
+                fmt::format("rank {}: a part of {} elements, but counts say {}", rank(), own,
+                            counts[static_cast<std::size_t>(rank())]));
 }
 
 }  // namespace sinew

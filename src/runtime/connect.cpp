@@ -7,9 +7,9 @@
 #include <mutex>
 #include <thread>
 
+#include <sinew/communicator.hpp>
 #include "transport/local/local.hpp"
 #include "transport/shm/shm.hpp"
-#include <sinew/communicator.hpp>
 
 namespace sinew {
 namespace {
@@ -38,7 +38,8 @@ Environment read_environment() {
   if (rank == nullptr && size == nullptr) return environment;
   if (rank == nullptr || size == nullptr || rendezvous == nullptr)
     throw Error(Errc::invalid_argument,
-                "SINEW_RANK, SINEW_SIZE and SINEW_RENDEZVOUS belong together; start ranks with `sinew launch -n N program`");
+                "SINEW_RANK, SINEW_SIZE and SINEW_RENDEZVOUS belong together; start ranks with "
+                "`sinew launch -n N program`");
   environment.rank = number("SINEW_RANK", rank);
   environment.size = number("SINEW_SIZE", size);
   environment.rendezvous = rendezvous;

@@ -14,12 +14,16 @@ Transfer message_to(int peer) { return {peer, kMessageChannel, {}, 0, 0}; }
 
 void Mailbox::check_peer(int peer) const {
   if (peer < 0 || peer >= transport_.size())
-    throw Error(Errc::invalid_argument, fmt::format("rank {}: rank {} does not exist among {}", transport_.rank(), peer, transport_.size()));
+    throw Error(Errc::invalid_argument, fmt::format("rank {}: rank {} does not exist among {}",
+                                                    transport_.rank(), peer, transport_.size()));
 }
 
-void Mailbox::check_length(int peer, std::uint32_t tag, std::size_t sent, std::size_t wanted) const {
+void Mailbox::check_length(int peer, std::uint32_t tag, std::size_t sent,
+                           std::size_t wanted) const {
   if (sent != wanted)
-    throw Error(Errc::mismatch, fmt::format("rank {} receives {} bytes from rank {} with tag {}, but {} were sent", transport_.rank(), wanted, peer, tag, sent),
+    throw Error(Errc::mismatch,
+                fmt::format("rank {} receives {} bytes from rank {} with tag {}, but {} were sent",
+                            transport_.rank(), wanted, peer, tag, sent),
                 {.rank = transport_.rank(), .peer = peer, .operation = "recv"});
 }
 
@@ -30,7 +34,8 @@ std::uint64_t Mailbox::send(std::span<const std::byte> data, int to, std::uint32
     deliver_to_self(data, tag);
     return id;
   }
-  sending_[static_cast<std::size_t>(to)].push_back({id, data, {data.size(), tag, 0}, message_to(to), message_to(to)});
+  sending_[static_cast<std::size_t>(to)].push_back(
+      {id, data, {data.size(), tag, 0}, message_to(to), message_to(to)});
   open_[id] = {false, to, tag, data.size()};
   return id;
 }
@@ -39,8 +44,10 @@ std::uint64_t Mailbox::recv(std::span<std::byte> data, int from, std::uint32_t t
   check_peer(from);
   const auto id = next_id_++;
   auto& incoming = receiving_[static_cast<std::size_t>(from)];
-  const auto early = std::find_if(incoming.early.begin(), incoming.early.end(), [&](const Early& e) { return e.tag == tag; });
-  const bool still_coming = incoming.in_body && incoming.id == 0 && early != incoming.early.end() && &*early == &incoming.early.back();
+  const auto early = std::find_if(incoming.early.begin(), incoming.early.end(),
+                                  [&](const Early& e) { return e.tag == tag; });
+  const bool still_coming = incoming.in_body && incoming.id == 0 && early != incoming.early.end() &&
+                            &*early == &incoming.early.back();
   if (early != incoming.early.end() && !still_coming) {
     check_length(from, tag, early->data.size(), data.size());
     std::copy(early->data.begin(), early->data.end(), data.begin());
@@ -54,7 +61,8 @@ std::uint64_t Mailbox::recv(std::span<std::byte> data, int from, std::uint32_t t
 
 void Mailbox::deliver_to_self(std::span<const std::byte> data, std::uint32_t tag) {
   auto& incoming = receiving_[static_cast<std::size_t>(transport_.rank())];
-  const auto at = std::find_if(incoming.expected.begin(), incoming.expected.end(), [&](const Expected& e) { return e.tag == tag; });
+  const auto at = std::find_if(incoming.expected.begin(), incoming.expected.end(),
+                               [&](const Expected& e) { return e.tag == tag; });
   if (at == incoming.expected.end()) {
     incoming.early.push_back({{data.begin(), data.end()}, tag});
     return;
@@ -79,7 +87,8 @@ Progress Mailbox::poll_sending(int peer, bool& moved) {
   while (!queue.empty()) {
     auto& message = queue.front();
     if (!message.header_sent) {
-      const auto progress = transport_.send(message.header, std::as_bytes(std::span(&message.envelope, 1)));
+      const auto progress =
+          transport_.send(message.header, std::as_bytes(std::span(&message.envelope, 1)));
       if (progress != Progress::done) return progress;
       message.header_sent = moved = true;
     }
@@ -96,7 +105,8 @@ Progress Mailbox::poll_sending(int peer, bool& moved) {
 }
 
 void Mailbox::begin_body(Incoming& from, int peer) {
-  const auto at = std::find_if(from.expected.begin(), from.expected.end(), [&](const Expected& e) { return e.tag == from.envelope.tag; });
+  const auto at = std::find_if(from.expected.begin(), from.expected.end(),
+                               [&](const Expected& e) { return e.tag == from.envelope.tag; });
   from.in_body = true;
   from.body = message_to(peer);
   if (at != from.expected.end()) {
@@ -116,7 +126,8 @@ Progress Mailbox::poll_receiving(int peer, bool& moved) {
   while (true) {
     if (!from.in_body) {
       if (from.header.peer < 0) from.header = message_to(peer);
-      const auto progress = transport_.recv(from.header, std::as_writable_bytes(std::span(&from.envelope, 1)));
+      const auto progress =
+          transport_.recv(from.header, std::as_writable_bytes(std::span(&from.envelope, 1)));
       if (progress != Progress::done) return progress;
       moved = true;
       from.header = {};
@@ -135,8 +146,10 @@ Progress Mailbox::poll_receiving(int peer, bool& moved) {
     }
     // Somebody may have asked for it while it was arriving.
     const auto tag = from.early.back().tag;
-    const auto at = std::find_if(from.expected.begin(), from.expected.end(), [&](const Expected& e) { return e.tag == tag; });
-    const bool is_first = std::none_of(from.early.begin(), from.early.end() - 1, [&](const Early& e) { return e.tag == tag; });
+    const auto at = std::find_if(from.expected.begin(), from.expected.end(),
+                                 [&](const Expected& e) { return e.tag == tag; });
+    const bool is_first = std::none_of(from.early.begin(), from.early.end() - 1,
+                                       [&](const Early& e) { return e.tag == tag; });
     if (at == from.expected.end() || !is_first) continue;
     check_length(peer, tag, from.early.back().data.size(), at->data.size());
     std::copy(from.early.back().data.begin(), from.early.back().data.end(), at->data.begin());
@@ -150,7 +163,8 @@ std::string Mailbox::describe(std::uint64_t id) const {
   const auto at = open_.find(id);
   if (at == open_.end()) return "a finished message";
   const auto& [receives, peer, tag, bytes] = at->second;
-  return fmt::format("{} {} bytes {} rank {} with tag {}", receives ? "receiving" : "sending", bytes, receives ? "from" : "to", peer, tag);
+  return fmt::format("{} {} bytes {} rank {} with tag {}", receives ? "receiving" : "sending",
+                     bytes, receives ? "from" : "to", peer, tag);
 }
 
 int Mailbox::peer_of(std::uint64_t id) const noexcept {

@@ -56,7 +56,7 @@ class Mailbox {
     Envelope envelope{};
     Transfer header, body;
     bool in_body = false;
-    std::uint64_t id = 0;              // the receive it goes to; 0: into `early.back()`
+    std::uint64_t id = 0;  // the receive it goes to; 0: into `early.back()`
     std::span<std::byte> into;
     std::deque<Expected> expected;
     std::deque<Early> early;

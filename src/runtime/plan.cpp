@@ -6,9 +6,9 @@
 #include <map>
 #include <numeric>
 
+#include <sinew/error.hpp>
 #include "schedule/form.hpp"
 #include "transport/segment.hpp"
-#include <sinew/error.hpp>
 
 namespace sinew {
 namespace {
@@ -22,7 +22,9 @@ constexpr std::uint64_t kStreamingBytes = std::uint64_t{16} << 20;
 constexpr std::uint64_t kMeasuredAlone = std::uint64_t{4} << 10;
 constexpr std::uint64_t kMeasuredCrowded = std::uint64_t{256} << 10;
 
-std::uint64_t round_up(std::uint64_t bytes) { return (bytes + kLineBytes - 1) / kLineBytes * kLineBytes; }
+std::uint64_t round_up(std::uint64_t bytes) {
+  return (bytes + kLineBytes - 1) / kLineBytes * kLineBytes;
+}
 
 }  // namespace
 
@@ -41,8 +43,7 @@ const ChunkMap& Plan::map(Buf buf) const {
 }
 
 void Plan::lower() {
-  const auto& full =
-      schedule_.chunks[0] >= schedule_.chunks[1] ? binding_.input : binding_.output;
+  const auto& full = schedule_.chunks[0] >= schedule_.chunks[1] ? binding_.input : binding_.output;
   // Scratch chunks begin on cache lines; what lies between them is never read.
   scratch_map_.offsets.assign(1, 0);
   for (const auto like : schedule_.scratch_like)
@@ -85,9 +86,11 @@ void Plan::lower() {
   const bool average = binding_.op == ReduceOp::avg;
   const auto folds_everybody = [&](const BoundStep& step) {
     return (step.op == Op::gather_reduce || step.op == Op::gather_reduce_all) &&
-           groups[static_cast<std::size_t>(step.group)].size() == static_cast<std::size_t>(schedule_.size);
+           groups[static_cast<std::size_t>(step.group)].size() ==
+               static_cast<std::size_t>(schedule_.size);
   };
-  divide_folds = average && binding_.divides_folds && std::any_of(steps.begin(), steps.end(), folds_everybody);
+  divide_folds =
+      average && binding_.divides_folds && std::any_of(steps.begin(), steps.end(), folds_everybody);
   divide_output = average && !divide_folds && binding_.has_output;
   if (uses_board && !divide_folds && !by_reference) fuse_echoes(streams.front());
   measures_stores = uses_board && !tiny && !by_reference &&
@@ -97,7 +100,8 @@ void Plan::lower() {
   transfers.assign(steps.size(), {});
   done.assign(steps.size(), 0);
   inputs.assign(static_cast<std::size_t>(schedule_.size), nullptr);
-  if (!block && std::any_of(steps.begin(), steps.end(), [](const BoundStep& step) { return step.op == Op::gather_reduce_all; }))
+  if (!block && std::any_of(steps.begin(), steps.end(),
+                            [](const BoundStep& step) { return step.op == Op::gather_reduce_all; }))
     block = std::make_unique_for_overwrite<std::byte[]>(kBlockBytes);
 }
 
@@ -118,7 +122,8 @@ void Plan::fuse_echoes(std::vector<BoundRound>& rounds) {
   for (std::size_t i = 0; i + 1 < rounds.size(); ++i) {
     auto& fold = steps[rounds[i].begin];
     auto& next = steps[rounds[i + 1].begin];
-    const bool alone = rounds[i].end - rounds[i].begin == 1 && rounds[i + 1].end - rounds[i + 1].begin == 1;
+    const bool alone =
+        rounds[i].end - rounds[i].begin == 1 && rounds[i + 1].end - rounds[i + 1].begin == 1;
     if (slot_is_free && alone && fold.op == Op::gather_reduce && next.op == Op::publish &&
         fold.dst_buf == next.src_buf && fold.dst == next.src && fold.bytes == next.bytes) {
       fold.echoes = next.echoed = true;
@@ -137,7 +142,8 @@ void Plan::find_remote(const Step& step, BoundStep& bound) const {
         theirs.board.first + theirs.board.count < step.board.first + step.board.count)
       continue;
     bound.from_output = theirs.src.buf == Buf::output;
-    bound.remote = map(theirs.src.buf).offsets[theirs.src.first + step.board.first - theirs.board.first];
+    bound.remote =
+        map(theirs.src.buf).offsets[theirs.src.first + step.board.first - theirs.board.first];
     return;
   }
 }
@@ -163,9 +169,8 @@ void Plan::cut_passes() {
   if (board_chunks == 0 || by_reference) return;
   width = binding_.slot_bytes / board_chunks / kLineBytes * kLineBytes;
   if (width == 0)
-    throw Error(Errc::unsupported,
-                fmt::format("{}: {} board chunks do not fit a slot of {} bytes", schedule_.name,
-                            board_chunks, binding_.slot_bytes));
+    throw Error(Errc::unsupported, fmt::format("{}: {} board chunks do not fit a slot of {} bytes",
+                                               schedule_.name, board_chunks, binding_.slot_bytes));
   std::uint64_t longest = 0;
   for (const auto* map : {&binding_.input, &binding_.output})
     for (std::size_t i = 0; i + 1 < map->offsets.size(); ++i)

@@ -6,11 +6,11 @@
 #include <memory>
 #include <vector>
 
+#include <sinew/schedule.hpp>
+#include <sinew/transport.hpp>
 #include "kernel/reduce.hpp"
 #include "runtime/chunk_map.hpp"
 #include "runtime/store_policy.hpp"
-#include <sinew/schedule.hpp>
-#include <sinew/transport.hpp>
 
 namespace sinew {
 
@@ -19,16 +19,16 @@ struct Binding {
   ChunkMap input, output;
   DType dtype{};
   ReduceOp op{};
-  int divisor = 1;              // for avg: how many ranks
-  std::size_t slot_bytes = 0;   // of the board; 0: the schedule uses none
-  bool staged = false;          // read a private copy of the input
-  bool has_output = true;       // false on ranks that only contribute
-  bool crowded = false;         // there are more ranks than cores
-  bool by_reference = false;    // publish addresses instead of copies; needs `world`
+  int divisor = 1;               // for avg: how many ranks
+  std::size_t slot_bytes = 0;    // of the board; 0: the schedule uses none
+  bool staged = false;           // read a private copy of the input
+  bool has_output = true;        // false on ranks that only contribute
+  bool crowded = false;          // there are more ranks than cores
+  bool by_reference = false;     // publish addresses instead of copies; needs `world`
   const World* world = nullptr;  // everybody's schedule, while a plan by reference is bound
-  bool on_board = false;        // some rank uses the board, even if this one does not
-  bool posts_all = false;       // others may wait for any round, not only for those that publish
-  bool divides_folds = true;    // avg: a fold over everybody may divide; what it made is only copied
+  bool on_board = false;         // some rank uses the board, even if this one does not
+  bool posts_all = false;        // others may wait for any round, not only for those that publish
+  bool divides_folds = true;  // avg: a fold over everybody may divide; what it made is only copied
 };
 
 struct BoundStep {
@@ -39,7 +39,7 @@ struct BoundStep {
   bool echoed = false;     // publish: an earlier step has done so
   std::uint16_t channel = 0;
   std::int32_t peer = -1;
-  std::int32_t group = -1;      // index into Plan::groups
+  std::int32_t group = -1;         // index into Plan::groups
   std::uint64_t src = 0, dst = 0;  // byte offsets
   std::uint64_t board = 0;         // byte offset in a slot
   std::uint64_t echo = 0;          // the same, of what is echoed
@@ -74,16 +74,16 @@ class Plan {
   std::uint32_t passes = 1;
   std::uint64_t width = ~std::uint64_t{0};  // bytes of each chunk in one pass
   bool uses_board = false;
-  bool posts_start = false;                 // say at the start of a pass that we have come,
-  std::uint32_t first_round = 0;            // and up to this round have nothing to do
-  bool tiny = false;                        // everything published fits the flag line
-  bool by_reference = false;                // others read where the data lies, not a slot
-  bool divide_folds = false;                // avg: divide where a fold completes the sum,
-  bool divide_output = false;               // or else all of the output at the end
-  std::unique_ptr<std::byte[]> scratch;     // staged input, then the schedule's scratch
+  bool posts_start = false;              // say at the start of a pass that we have come,
+  std::uint32_t first_round = 0;         // and up to this round have nothing to do
+  bool tiny = false;                     // everything published fits the flag line
+  bool by_reference = false;             // others read where the data lies, not a slot
+  bool divide_folds = false;             // avg: divide where a fold completes the sum,
+  bool divide_output = false;            // or else all of the output at the end
+  std::unique_ptr<std::byte[]> scratch;  // staged input, then the schedule's scratch
   std::uint64_t staged_bytes = 0;
 
-  bool measures_stores = false;             // long enough that how slots are written matters
+  bool measures_stores = false;  // long enough that how slots are written matters
 
   // Written by the executor; one run at a time.
   StorePolicy stores;

@@ -6,11 +6,11 @@
 #include <algorithm>
 #include <numeric>
 
+#include <sinew/verify.hpp>
 #include "base/text.hpp"
 #include "model/select.hpp"
 #include "transport/board.hpp"
 #include "transport/shared_transport.hpp"
-#include <sinew/verify.hpp>
 
 namespace sinew {
 namespace {
@@ -20,9 +20,9 @@ constexpr std::size_t kMostPlans = 256;
 bool is_ragged(const Call& call) { return call.counts.data() != nullptr; }
 // Where a rank knows no parts but its own, sizes cannot be part of what all ranks agree on.
 bool counts_are_private(const Call& call) {
-  return is_ragged(call) && (call.collective == Collective::scatter ||
-                             call.collective == Collective::gather ||
-                             call.collective == Collective::alltoall);
+  return is_ragged(call) &&
+         (call.collective == Collective::scatter || call.collective == Collective::gather ||
+          call.collective == Collective::alltoall);
 }
 
 std::uint64_t hash_counts(std::span<const std::size_t> counts) {
@@ -34,9 +34,12 @@ std::size_t large_elements(const Call& call, int size) {
   switch (call.collective) {
     case Collective::allreduce:
     case Collective::reduce:
-    case Collective::broadcast: return call.count;
-    case Collective::barrier: return 0;
-    default: break;
+    case Collective::broadcast:
+      return call.count;
+    case Collective::barrier:
+      return 0;
+    default:
+      break;
   }
   // Private counts must not steer the choice: ranks would choose apart.
   if (counts_are_private(call)) return 0;
@@ -54,29 +57,36 @@ std::pair<std::size_t, std::size_t> buffer_elements(const Call& call, int size) 
   const auto all = is_ragged(call) ? sum(call.counts) : call.count * static_cast<std::size_t>(size);
   switch (call.collective) {
     case Collective::allgather:
-    case Collective::gather: return {call.count, all};
+    case Collective::gather:
+      return {call.count, all};
     case Collective::reduce_scatter:
-    case Collective::scatter: return {all, call.count};
-    case Collective::alltoall: return {all, is_ragged(call) ? sum(call.recv_counts) : all};
-    default: return {call.count, call.count};
+    case Collective::scatter:
+      return {all, call.count};
+    case Collective::alltoall:
+      return {all, is_ragged(call) ? sum(call.recv_counts) : all};
+    default:
+      return {call.count, call.count};
   }
 }
 
 bool uses(const World& world, Op op) {
   return std::any_of(world.ranks.begin(), world.ranks.end(), [=](const Schedule& schedule) {
-    return std::any_of(schedule.steps.begin(), schedule.steps.end(), [=](const Step& step) { return step.op == op; });
+    return std::any_of(schedule.steps.begin(), schedule.steps.end(),
+                       [=](const Step& step) { return step.op == op; });
   });
 }
 
 bool uses_board(const World& world) {
-  return uses(world, Op::publish) || uses(world, Op::gather_copy) || uses(world, Op::gather_reduce) ||
-         uses(world, Op::gather_reduce_all);
+  return uses(world, Op::publish) || uses(world, Op::gather_copy) ||
+         uses(world, Op::gather_reduce) || uses(world, Op::gather_reduce_all);
 }
 
 // Data that others read by reference may be reused when all are known to be done with it.
 void wait_for_readers(Schedule& schedule) {
-  schedule.steps.push_back({.op = Op::publish, .round = schedule.rounds, .board = {Buf::board, 0, 0}});
-  schedule.steps.push_back({.op = Op::gather_copy, .round = schedule.rounds + 1, .board = {Buf::board, 0, 0}});
+  schedule.steps.push_back(
+      {.op = Op::publish, .round = schedule.rounds, .board = {Buf::board, 0, 0}});
+  schedule.steps.push_back(
+      {.op = Op::gather_copy, .round = schedule.rounds + 1, .board = {Buf::board, 0, 0}});
   schedule.rounds += 2;
 }
 
@@ -93,8 +103,9 @@ Planner::Planner(Transport& transport, const Options& options)
 std::size_t Planner::KeyHash::operator()(const Key& key) const noexcept {
   std::uint64_t hash = key.count * 0x9E3779B97F4A7C15U;
   hash ^= key.counts + key.algorithm * 31 + static_cast<std::uint64_t>(key.root) * 7;
-  hash ^= static_cast<std::uint64_t>(key.collective) << 8 ^ static_cast<std::uint64_t>(key.dtype) << 16 ^
-          static_cast<std::uint64_t>(key.op) << 24 ^ (key.in_place ? 1U << 30 : 0) ^ (key.shared ? 1U << 31 : 0);
+  hash ^= static_cast<std::uint64_t>(key.collective) << 8 ^
+          static_cast<std::uint64_t>(key.dtype) << 16 ^ static_cast<std::uint64_t>(key.op) << 24 ^
+          (key.in_place ? 1U << 30 : 0) ^ (key.shared ? 1U << 31 : 0);
   return hash ^ hash >> 29;
 }
 
@@ -105,18 +116,19 @@ std::string_view Planner::wanted_algorithm(const Call& call) const noexcept {
   for (const auto& algorithm : algorithms())
     if (algorithm.collective == call.collective && algorithm.name == options_.algorithm)
       return options_.algorithm;
-  return installed_.contains({call.collective, options_.algorithm}) ? options_.algorithm : std::string_view{};
+  return installed_.contains({call.collective, options_.algorithm}) ? options_.algorithm
+                                                                    : std::string_view{};
 }
 
 Planner::Key Planner::key_of(const Call& call) const noexcept {
   Key key{call.collective, call.dtype, call.op, false, false, call.root, call.count, 0, 0};
   key.in_place = call.input == call.output;
-  if (is_ragged(call))
-    key.counts = hash_counts(call.counts) ^ (hash_counts(call.recv_counts) << 1);
+  if (is_ragged(call)) key.counts = hash_counts(call.counts) ^ (hash_counts(call.recv_counts) << 1);
   if (!call.options.algorithm.empty()) key.algorithm = algorithm_key(call.options.algorithm);
   if (!key.in_place && call.input != nullptr && call.output != nullptr) {
     const auto [in, out] = buffer_elements(call, transport_.size());
-    key.in_place = overlap(call.input, in * size_of(call.dtype), call.output, out * size_of(call.dtype));
+    key.in_place =
+        overlap(call.input, in * size_of(call.dtype), call.output, out * size_of(call.dtype));
   }
   if (call.collective == Collective::allreduce)
     if (const Board* board = transport_.board()) {
@@ -131,8 +143,9 @@ Planner::Key Planner::key_of(const Call& call) const noexcept {
 bool Planner::is_last(const Call& call) const noexcept {
   return last_ != nullptr && call.input == last_call_.input && call.output == last_call_.output &&
          call.count == last_call_.count && call.collective == last_call_.collective &&
-         call.dtype == last_call_.dtype && call.op == last_call_.op && call.root == last_call_.root &&
-         call.counts.data() == nullptr && call.options.algorithm.empty();
+         call.dtype == last_call_.dtype && call.op == last_call_.op &&
+         call.root == last_call_.root && call.counts.data() == nullptr &&
+         call.options.algorithm.empty();
 }
 
 Planned& Planner::plan(const Call& call) {
@@ -151,30 +164,40 @@ Planned& Planner::plan(const Call& call) {
 void Planner::check(const Call& call) const {
   const int size = transport_.size();
   const auto refuse = [&](const std::string& why) {
-    throw Error(Errc::invalid_argument, fmt::format("rank {}, {}: {}", transport_.rank(), name(call.collective), why),
+    throw Error(Errc::invalid_argument,
+                fmt::format("rank {}, {}: {}", transport_.rank(), name(call.collective), why),
                 {.rank = transport_.rank(), .operation = std::string(name(call.collective))});
   };
   if (has_root(call.collective) && (call.root < 0 || call.root >= size))
     refuse(fmt::format("root {} is not a rank of {}", call.root, size));
   if (reduces(call.collective) && !supports(call.dtype, call.op))
-    throw Error(Errc::unsupported, fmt::format("{} has no {}: bitwise operations need integers", name(call.dtype), name(call.op)));
-  const bool knows_all = !counts_are_private(call) || call.collective == Collective::alltoall || transport_.rank() == call.root;
+    throw Error(Errc::unsupported, fmt::format("{} has no {}: bitwise operations need integers",
+                                               name(call.dtype), name(call.op)));
+  const bool knows_all = !counts_are_private(call) || call.collective == Collective::alltoall ||
+                         transport_.rank() == call.root;
   if (is_ragged(call) && knows_all && call.counts.size() != static_cast<std::size_t>(size))
     refuse(fmt::format("{} counts for {} ranks", call.counts.size(), size));
-  if (is_ragged(call) && call.collective == Collective::alltoall && call.recv_counts.size() != call.counts.size())
-    refuse(fmt::format("{} counts to send but {} to receive", call.counts.size(), call.recv_counts.size()));
+  if (is_ragged(call) && call.collective == Collective::alltoall &&
+      call.recv_counts.size() != call.counts.size())
+    refuse(fmt::format("{} counts to send but {} to receive", call.counts.size(),
+                       call.recv_counts.size()));
 }
 
 Place Planner::place_for(const Algorithm& algorithm, const Call& call) const {
   const auto bytes = large_elements(call, transport_.size()) * size_of(call.dtype);
-  return {transport_.rank(), transport_.size(), call.root, segments_for(algorithm, bytes, options_.chunk_bytes), {}};
+  return {transport_.rank(),
+          transport_.size(),
+          call.root,
+          segments_for(algorithm, bytes, options_.chunk_bytes),
+          {}};
 }
 
 std::string_view Planner::refusal(const Algorithm& algorithm, const Call& call) const {
   auto can = transport_.capabilities();
   can.shared_buffers = key_of(call).shared;
   if (!algorithm.fits(place_for(algorithm, call), can)) return "does not fit these ranks";
-  if (options_.deterministic && !algorithm.traits.rank_order) return "does not combine in rank order";
+  if (options_.deterministic && !algorithm.traits.rank_order)
+    return "does not combine in rank order";
   if (counts_are_private(call) && !algorithm.traits.ragged) return "needs parts of equal size";
   return {};
 }
@@ -195,10 +218,11 @@ std::vector<Candidate> Planner::explain(const Call& call) const {
     const auto why = refusal(algorithm, call);
     candidates.push_back({algorithm.name, why.empty() ? estimate_us(algorithm, call) : 0, why});
   }
-  std::stable_sort(candidates.begin(), candidates.end(), [](const Candidate& a, const Candidate& b) {
-    if (a.refused.empty() != b.refused.empty()) return a.refused.empty();
-    return a.estimated_us < b.estimated_us;
-  });
+  std::stable_sort(candidates.begin(), candidates.end(),
+                   [](const Candidate& a, const Candidate& b) {
+                     if (a.refused.empty() != b.refused.empty()) return a.refused.empty();
+                     return a.estimated_us < b.estimated_us;
+                   });
   return candidates;
 }
 
@@ -206,13 +230,15 @@ const Algorithm& Planner::choose(const Call& call) const {
   if (const auto wanted = wanted_algorithm(call); !wanted.empty()) {
     const auto& algorithm = find_algorithm(call.collective, wanted);
     if (const auto why = refusal(algorithm, call); !why.empty())
-      throw Error(Errc::unsupported, fmt::format("{} {} {} ({} ranks over {})", name(call.collective), wanted, why,
-                                                 transport_.size(), transport_.name()));
+      throw Error(Errc::unsupported,
+                  fmt::format("{} {} {} ({} ranks over {})", name(call.collective), wanted, why,
+                              transport_.size(), transport_.name()));
     return algorithm;
   }
   const auto candidates = explain(call);
   if (candidates.empty() || !candidates.front().refused.empty())
-    throw Error(Errc::unsupported, fmt::format("no algorithm for this {} fits", name(call.collective)));
+    throw Error(Errc::unsupported,
+                fmt::format("no algorithm for this {} fits", name(call.collective)));
   return find_algorithm(call.collective, candidates.front().algorithm);
 }
 
@@ -241,7 +267,8 @@ Binding Planner::bind(const Schedule& schedule, const Call& call) const {
   if (const Board* board = transport_.board()) binding.slot_bytes = board->slot_bytes();
   // Parts nobody told us about are empty; schedules for such calls do not touch them.
   std::vector<std::size_t> parts(size, is_ragged(call) ? 0 : call.count), one{call.count};
-  if (is_ragged(call) && call.counts.size() == size) parts.assign(call.counts.begin(), call.counts.end());
+  if (is_ragged(call) && call.counts.size() == size)
+    parts.assign(call.counts.begin(), call.counts.end());
   switch (call.collective) {
     case Collective::allreduce:
     case Collective::reduce:
@@ -265,7 +292,8 @@ Binding Planner::bind(const Schedule& schedule, const Call& call) const {
       binding.output = map_parts(parts, each, element);
       break;
     }
-    case Collective::barrier: break;
+    case Collective::barrier:
+      break;
   }
   return binding;
 }
@@ -285,13 +313,18 @@ Planned& Planner::make(const Key& key, const Call& call) {
   bool works_in_place = true;
   if (own != installed_.end()) {
     if (has_root(call.collective) && own->second.root != call.root)
-      throw Error(Errc::unsupported, fmt::format("{} {} was installed for root {}", name(call.collective), wanted, own->second.root));
+      throw Error(Errc::unsupported, fmt::format("{} {} was installed for root {}",
+                                                 name(call.collective), wanted, own->second.root));
     if (options_.deterministic && !verify(own->second).rank_order)
-      throw Error(Errc::unsupported, fmt::format("{} {} does not combine in rank order", name(call.collective), wanted));
+      throw Error(Errc::unsupported, fmt::format("{} {} does not combine in rank order",
+                                                 name(call.collective), wanted));
     if (counts_are_private(call))
-      throw Error(Errc::unsupported, fmt::format("{} {} was installed, and so needs parts of equal size", name(call.collective), wanted));
+      throw Error(Errc::unsupported,
+                  fmt::format("{} {} was installed, and so needs parts of equal size",
+                              name(call.collective), wanted));
     if (!key.shared && uses(own->second, Op::gather_reduce_all))
-      throw Error(Errc::unsupported, fmt::format("{} {} needs buffers of alloc_shared()", name(call.collective), wanted));
+      throw Error(Errc::unsupported, fmt::format("{} {} needs buffers of alloc_shared()",
+                                                 name(call.collective), wanted));
     schedule = own->second.ranks[static_cast<std::size_t>(transport_.rank())];
     works_in_place = verify(own->second, {.placement = Placement::in_place}).ok();
   } else {
@@ -304,9 +337,13 @@ Planned& Planner::make(const Key& key, const Call& call) {
       works_in_place = false;  // what others read must not change under them
     }
   }
-  OpDescriptor descriptor{call.collective, call.dtype, reduces(call.collective) ? call.op : ReduceOp::sum,
+  OpDescriptor descriptor{call.collective,
+                          call.dtype,
+                          reduces(call.collective) ? call.op : ReduceOp::sum,
                           has_root(call.collective) ? call.root : 0,
-                          counts_are_private(call) ? 0 : call.count, algorithm_key(schedule.name), 0};
+                          counts_are_private(call) ? 0 : call.count,
+                          algorithm_key(schedule.name),
+                          0};
   if (is_ragged(call) && !counts_are_private(call)) descriptor.count = hash_counts(call.counts);
   if (call.collective == Collective::barrier) descriptor.dtype = DType::f32;
   auto binding = bind(schedule, call);
@@ -317,24 +354,28 @@ Planned& Planner::make(const Key& key, const Call& call) {
     binding.on_board = binding.posts_all = uses_board(own->second);
     binding.divides_folds = false;  // nobody knows what else it does with them
   }
-  auto planned = std::make_unique<Planned>(Planned{Plan(std::move(schedule), std::move(binding)), descriptor, 0});
+  auto planned = std::make_unique<Planned>(
+      Planned{Plan(std::move(schedule), std::move(binding)), descriptor, 0});
   return *plans_.insert_or_assign(key, std::move(planned)).first->second;
 }
 
 void Planner::install(const World& world) {
   if (static_cast<int>(world.ranks.size()) != transport_.size())
-    throw Error(Errc::invalid_argument, fmt::format("a schedule for {} ranks, but there are {}", world.ranks.size(), transport_.size()));
+    throw Error(Errc::invalid_argument, fmt::format("a schedule for {} ranks, but there are {}",
+                                                    world.ranks.size(), transport_.size()));
   for (const auto sends : {Sends::buffered, Sends::synchronous}) {
     const auto verdict = verify(world, {.sends = sends});
     if (!verdict.ok())
-      throw Error(Errc::not_verified, fmt::format("{} {} is refused: {}", name(world.collective), world.ranks.front().name, verdict.fault->why));
+      throw Error(Errc::not_verified, fmt::format("{} {} is refused: {}", name(world.collective),
+                                                  world.ranks.front().name, verdict.fault->why));
   }
   const auto& schedule = world.ranks[static_cast<std::size_t>(transport_.rank())];
   if (uses_board(world) && !transport_.capabilities().board)
     throw Error(Errc::unsupported, fmt::format("{} needs shared memory", schedule.name));
   for (const auto& step : schedule.steps)
     if (step.channel >= kMessageChannel)
-      throw Error(Errc::unsupported, fmt::format("{} uses channel {}; there are {}", schedule.name, step.channel, kMessageChannel));
+      throw Error(Errc::unsupported, fmt::format("{} uses channel {}; there are {}", schedule.name,
+                                                 step.channel, kMessageChannel));
   forget_plans();  // some may be of an older world of that name
   installed_.insert_or_assign({world.collective, schedule.name}, world);
 }

@@ -4,8 +4,8 @@
 #include <map>
 #include <unordered_map>
 
-#include "runtime/plan.hpp"
 #include <sinew/communicator.hpp>
+#include "runtime/plan.hpp"
 
 namespace sinew {
 

@@ -64,7 +64,8 @@ Progress Run::poll() noexcept {
     settled_ = !next_pass();
     if (settled_ && plan_->measures_stores) plan_->stores.took(now_ns() - begun_ns_);
   }
-  if (observer_ != nullptr) [[unlikely]] observe_end();
+  if (observer_ != nullptr) [[unlikely]]
+    observe_end();
   return settled_ ? Progress::done : Progress::pending;
 }
 
@@ -87,7 +88,8 @@ Progress Run::poll_stream(std::size_t stream) noexcept {
       done = 1;
       moved_ = true;
       if (board_ != nullptr) board_->count_step();
-      if (observer_ != nullptr) [[unlikely]] observe_step(plan_->steps[index]);
+      if (observer_ != nullptr) [[unlikely]]
+        observe_step(plan_->steps[index]);
     }
     if (!complete) return Progress::pending;
     if (round.post) board_->post(at(round.then));
@@ -102,7 +104,8 @@ bool Run::next_pass() noexcept {
   if (pass_ + 1 >= plan_->passes) {
     if (plan_->divide_output)
       divide(plan_->binding().dtype, output_,
-             plan_->binding().output.total() / size_of(plan_->binding().dtype), plan_->binding().divisor);
+             plan_->binding().output.total() / size_of(plan_->binding().dtype),
+             plan_->binding().divisor);
     return false;
   }
   ++pass_;
@@ -113,9 +116,12 @@ bool Run::next_pass() noexcept {
 
 const std::byte* Run::source(const BoundStep& step) const noexcept {
   switch (step.src_buf) {
-    case Buf::input: return input_ + step.src;
-    case Buf::output: return output_ + step.src;
-    default: return plan_->scratch.get() + plan_->staged_bytes + step.src;
+    case Buf::input:
+      return input_ + step.src;
+    case Buf::output:
+      return output_ + step.src;
+    default:
+      return plan_->scratch.get() + plan_->staged_bytes + step.src;
   }
 }
 
@@ -157,8 +163,10 @@ Progress Run::attempt(std::uint32_t index) noexcept {
       plan_->reducer.pair(destination(step) + begin, source(step) + begin,
                           bytes / plan_->reducer.element_bytes);
       return Progress::done;
-    case Op::publish: return publish(step, begin, bytes);
-    default: return gather(step, begin, bytes);
+    case Op::publish:
+      return publish(step, begin, bytes);
+    default:
+      return gather(step, begin, bytes);
   }
 }
 
@@ -166,7 +174,8 @@ Progress Run::publish(const BoundStep& step, std::uint64_t begin, std::uint64_t 
   // The slot was last used two passes ago; its readers must be done with it.
   for (const int member : plan_->groups[static_cast<std::size_t>(step.group)])
     if (member != transport_->rank() && !board_->reached(member, board_->writable_after()))
-      return board_->mismatch() < 0 ? Progress::pending : transport_->mismatched(board_->mismatch());
+      return board_->mismatch() < 0 ? Progress::pending
+                                    : transport_->mismatched(board_->mismatch());
   if (step.echoed) return Progress::done;
   if (bytes > 0 && !plan_->by_reference)
     copy_bytes(slot(transport_->rank()) + step.board, source(step) + begin, bytes, streams_);
@@ -180,13 +189,14 @@ Progress Run::gather(const BoundStep& step, std::uint64_t begin, std::uint64_t b
   const auto missing = [&](int member) {
     return member != transport_->rank() && !board_->reached(member, at(round_));
   };
-  const bool waits = step.peer >= 0 ? missing(step.peer)
-                                    : std::any_of(group.begin(), group.end(), missing);
+  const bool waits =
+      step.peer >= 0 ? missing(step.peer) : std::any_of(group.begin(), group.end(), missing);
   if (waits)
     return board_->mismatch() < 0 ? Progress::pending : transport_->mismatched(board_->mismatch());
   if (bytes == 0) return Progress::done;
   if (plan_->by_reference) {
-    if (!board_->pull(step.peer, step.from_output, step.remote, destination(step), bytes, step.streaming))
+    if (!board_->pull(step.peer, step.from_output, step.remote, destination(step), bytes,
+                      step.streaming))
       return transport_->lost(step.peer);
   } else if (step.op == Op::gather_copy)
     copy_bytes(destination(step) + begin, slot(step.peer) + step.board, bytes, step.streaming);
@@ -201,17 +211,20 @@ void Run::fold(const BoundStep& step, std::uint64_t begin, std::uint64_t bytes) 
   const auto& group = plan_->groups[static_cast<std::size_t>(step.group)];
   std::size_t count = 0;
   for (const int member : group)
-    plan_->inputs[count++] = member == transport_->rank() ? source(step) + begin
-                                                         : slot(member) + step.board;
+    plan_->inputs[count++] =
+        member == transport_->rank() ? source(step) + begin : slot(member) + step.board;
   std::byte* const into[] = {destination(step) + begin, slot(transport_->rank()) + step.echo};
   const auto elements = bytes / plan_->reducer.element_bytes;
-  plan_->reducer.fold({into, step.echoes ? 2U : 1U}, {plan_->inputs.data(), count}, elements, step.echoes && streams_);
-  if (plan_->divide_folds) divide(plan_->binding().dtype, into[0], elements, plan_->binding().divisor);
+  plan_->reducer.fold({into, step.echoes ? 2U : 1U}, {plan_->inputs.data(), count}, elements,
+                      step.echoes && streams_);
+  if (plan_->divide_folds)
+    divide(plan_->binding().dtype, into[0], elements, plan_->binding().divisor);
 }
 
 // Block by block: the sum in the first-level cache, then out to one member after the other, so that
 // each is written in one stream.
-void Run::fold_everywhere(const BoundStep& step, std::uint64_t begin, std::uint64_t bytes) noexcept {
+void Run::fold_everywhere(const BoundStep& step, std::uint64_t begin,
+                          std::uint64_t bytes) noexcept {
   const auto& group = plan_->groups[static_cast<std::size_t>(step.group)];
   const auto element = plan_->reducer.element_bytes;
   std::byte* const sum = plan_->block.get();
@@ -219,9 +232,11 @@ void Run::fold_everywhere(const BoundStep& step, std::uint64_t begin, std::uint6
     const auto length = std::min(Plan::kBlockBytes, bytes - piece);
     std::size_t count = 0;
     for (const int member : group)
-      plan_->inputs[count++] = board_->exposed(member, step.src_buf == Buf::output) + step.src + begin + piece;
+      plan_->inputs[count++] =
+          board_->exposed(member, step.src_buf == Buf::output) + step.src + begin + piece;
     plan_->reducer.fold({&sum, 1}, {plan_->inputs.data(), count}, length / element, false);
-    if (plan_->divide_folds) divide(plan_->binding().dtype, sum, length / element, plan_->binding().divisor);
+    if (plan_->divide_folds)
+      divide(plan_->binding().dtype, sum, length / element, plan_->binding().divisor);
     for (const int member : group)
       copy_bytes(board_->exposed(member, true) + step.dst + begin + piece, sum, length, false);
   }
@@ -253,8 +268,8 @@ void Run::observe_end() noexcept {
 }
 
 Run::Position Run::position() const noexcept {
-  Position position{plan_->schedule().name, pass_, plan_->passes, round_, plan_->schedule().rounds,
-                    nullptr, 0};
+  Position position{
+      plan_->schedule().name, pass_, plan_->passes, round_, plan_->schedule().rounds, nullptr, 0};
   for (std::size_t stream = 0; stream < plan_->streams.size(); ++stream) {
     if (next_round_[stream] >= plan_->streams[stream].size()) continue;
     const auto& round = plan_->streams[stream][next_round_[stream]];

@@ -1,9 +1,9 @@
 // The executor: one resumable state machine for blocking, non-blocking and overlapped use.
 #pragma once
 
+#include <sinew/trace.hpp>
 #include "runtime/plan.hpp"
 #include "transport/board.hpp"
-#include <sinew/trace.hpp>
 
 namespace sinew {
 
@@ -61,11 +61,11 @@ class Run {
   Board* board_ = nullptr;
   OpTag tag_;
   std::uint32_t pass_ = 0;
-  std::uint32_t round_ = 0;          // of the first stream: number of the round being run
+  std::uint32_t round_ = 0;  // of the first stream: number of the round being run
   bool moved_ = false;
-  bool settled_ = false;             // nothing is left to do
-  bool streams_ = false;             // how this run writes its slots
-  std::uint64_t begun_ns_ = 0;       // only where stores are measured
+  bool settled_ = false;        // nothing is left to do
+  bool streams_ = false;        // how this run writes its slots
+  std::uint64_t begun_ns_ = 0;  // only where stores are measured
   static constexpr std::size_t kStreams = kChannels;
   std::uint32_t next_round_[kStreams] = {};
   Observer* observer_ = nullptr;

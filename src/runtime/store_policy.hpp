@@ -2,9 +2,9 @@
 //
 // Where cores share a cache, ordinary stores win: readers find the data there. Where they do not,
 // every line written must first be called back from the reader's cache, and writing past the caches
-// is several times faster. Virtual machines move between the two within seconds, so the policy keeps
-// measuring: it uses what was faster lately, and tries the other now and then. What it chooses is
-// this rank's own affair and changes no result.
+// is several times faster. Virtual machines move between the two within seconds, so the policy
+// keeps measuring: it uses what was faster lately, and tries the other now and then. What it
+// chooses is this rank's own affair and changes no result.
 #pragma once
 
 #include <cstdint>

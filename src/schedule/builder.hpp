@@ -10,7 +10,9 @@
 
 namespace sinew {
 
-inline Chunks in(std::uint32_t first, std::uint32_t count = 1) { return {Buf::input, first, count}; }
+inline Chunks in(std::uint32_t first, std::uint32_t count = 1) {
+  return {Buf::input, first, count};
+}
 inline Chunks out(std::uint32_t first, std::uint32_t count = 1) {
   return {Buf::output, first, count};
 }
@@ -61,12 +63,20 @@ class Builder {
     add({.op = Op::publish, .group = group, .src = src, .board = on_board(board, src.count)});
   }
   void gather_copy(int peer, std::uint32_t board, Chunks dst, int group = -1) {
-    add({.op = Op::gather_copy, .peer = peer, .group = group, .dst = dst,
+    add({.op = Op::gather_copy,
+         .peer = peer,
+         .group = group,
+         .dst = dst,
          .board = on_board(board, dst.count)});
   }
-  void wait_for_all(int group = -1) { add({.op = Op::gather_copy, .group = group, .board = on_board(0, 0)}); }
+  void wait_for_all(int group = -1) {
+    add({.op = Op::gather_copy, .group = group, .board = on_board(0, 0)});
+  }
   void gather_reduce(Chunks mine, std::uint32_t board, Chunks dst, int group = -1) {
-    add({.op = Op::gather_reduce, .group = group, .src = mine, .dst = dst,
+    add({.op = Op::gather_reduce,
+         .group = group,
+         .src = mine,
+         .dst = dst,
          .board = on_board(board, mine.count)});
   }
   void gather_reduce_all(Chunks src, Chunks dst) {

@@ -28,15 +28,22 @@ struct Operands {
 
 Operands operands_of(Op op) {
   switch (op) {
-    case Op::send: return {true, true, false, false};
+    case Op::send:
+      return {true, true, false, false};
     case Op::recv:
-    case Op::recv_reduce: return {true, false, true, false};
+    case Op::recv_reduce:
+      return {true, false, true, false};
     case Op::copy:
-    case Op::reduce: return {false, true, true, false};
-    case Op::publish: return {false, true, false, true};
-    case Op::gather_copy: return {false, false, true, true};
-    case Op::gather_reduce: return {false, true, true, true};
-    case Op::gather_reduce_all: return {false, true, true, false};
+    case Op::reduce:
+      return {false, true, true, false};
+    case Op::publish:
+      return {false, true, false, true};
+    case Op::gather_copy:
+      return {false, false, true, true};
+    case Op::gather_reduce:
+      return {false, true, true, true};
+    case Op::gather_reduce_all:
+      return {false, true, true, false};
   }
   return {};
 }
@@ -102,7 +109,8 @@ Complaint shape_fault(const World& world, const Schedule& schedule) {
   switch (world.collective) {
     case Collective::allreduce:
     case Collective::reduce:
-    case Collective::broadcast: return want(input == output && input > 0, "as many chunks in as out");
+    case Collective::broadcast:
+      return want(input == output && input > 0, "as many chunks in as out");
     case Collective::allgather:
     case Collective::gather:
       return want(input > 0 && output == input * size, "one part in and all parts out");
@@ -111,7 +119,8 @@ Complaint shape_fault(const World& world, const Schedule& schedule) {
       return want(output > 0 && input == output * size, "all parts in and one part out");
     case Collective::alltoall:
       return want(input == output && input > 0 && input % size == 0, "a part for each rank");
-    case Collective::barrier: return want(input == 0 && output == 0, "no data");
+    case Collective::barrier:
+      return want(input == 0 && output == 0, "no data");
   }
   return {};
 }
@@ -119,7 +128,8 @@ Complaint shape_fault(const World& world, const Schedule& schedule) {
 Complaint schedule_fault(const World& world, std::size_t index) {
   const auto& schedule = world.ranks[index];
   const auto& first = world.ranks.front();
-  if (schedule.rank != static_cast<int>(index) || schedule.size != static_cast<int>(world.ranks.size()))
+  if (schedule.rank != static_cast<int>(index) ||
+      schedule.size != static_cast<int>(world.ranks.size()))
     return fmt::format("says it is rank {} of {}", schedule.rank, schedule.size);
   for (const auto count : schedule.chunks)
     if (count > kMostChunks)

@@ -6,8 +6,8 @@ namespace sinew {
 
 std::string_view name(Op op) noexcept {
   constexpr std::array<std::string_view, 9> kNames{
-      "send",    "recv",        "recv_reduce",   "copy",             "reduce",
-      "publish", "gather_copy", "gather_reduce", "gather_reduce_all"};
+      "send",        "recv",          "recv_reduce",      "copy", "reduce", "publish",
+      "gather_copy", "gather_reduce", "gather_reduce_all"};
   return kNames[static_cast<std::size_t>(op)];
 }
 

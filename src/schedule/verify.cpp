@@ -16,7 +16,7 @@
 namespace sinew {
 namespace {
 
-using Cell = std::uint32_t;  // index into one rank's memory
+using Cell = std::uint32_t;              // index into one rank's memory
 using Lane = std::tuple<int, int, int>;  // source, destination, channel
 
 struct Fail {
@@ -35,8 +35,8 @@ class Memory {
     const auto in = schedule.chunks[0], out = schedule.chunks[1];
     has_input_ = is_root || (world.collective != Collective::broadcast &&
                              world.collective != Collective::scatter);
-    has_output_ = is_root ||
-                  (world.collective != Collective::reduce && world.collective != Collective::gather);
+    has_output_ = is_root || (world.collective != Collective::reduce &&
+                              world.collective != Collective::gather);
     base_ = {0, in, in + out, in + out + schedule.chunks[2]};
     values_.resize(base_[3] + schedule.chunks[3], kUndefined);
     if (placement == Placement::in_place && has_input_ && has_output_) {
@@ -161,11 +161,13 @@ class Simulation {
     std::vector<Touch> result;
     if (memory.is_self_copy(step)) return result;
     const bool reads_dst = step.op == Op::recv_reduce || step.op == Op::reduce;
-    const bool has_src = step.op != Op::recv && step.op != Op::recv_reduce && step.op != Op::gather_copy;
+    const bool has_src =
+        step.op != Op::recv && step.op != Op::recv_reduce && step.op != Op::gather_copy;
     const bool has_dst = step.op != Op::send && step.op != Op::publish;
     if (has_src && step.src.count > 0) {
       if (!memory.readable(step.src.buf))
-        fail(rank, step.round, fmt::format("{} reads input, which only the root has", describe(rank, step)));
+        fail(rank, step.round,
+             fmt::format("{} reads input, which only the root has", describe(rank, step)));
       for (std::uint32_t i = 0; i < step.src.count; ++i)
         result.push_back({memory.cell(step.src, i), false});
     }
@@ -216,7 +218,8 @@ class Simulation {
 
   void post(int rank, const Step& step) {
     Message message{&step, {}};
-    for (std::uint32_t i = 0; i < step.src.count; ++i) message.values.push_back(read(rank, step, step.src, i));
+    for (std::uint32_t i = 0; i < step.src.count; ++i)
+      message.values.push_back(read(rank, step, step.src, i));
     message.values.shrink_to_fit();
     const Lane lane{rank, step.peer, step.channel};
     lanes_[lane].push_back(std::move(message));
@@ -244,26 +247,33 @@ class Simulation {
 
   bool attempt(int rank, const Step& step) {
     switch (step.op) {
-      case Op::send: return conditions_.sends == Sends::buffered || was_taken(rank, step);
+      case Op::send:
+        return conditions_.sends == Sends::buffered || was_taken(rank, step);
       case Op::recv:
-      case Op::recv_reduce: return receive(rank, step);
+      case Op::recv_reduce:
+        return receive(rank, step);
       case Op::copy:
-      case Op::reduce: return local(rank, step);
-      case Op::publish: return publish(rank, step);
-      default: return gather(rank, step);
+      case Op::reduce:
+        return local(rank, step);
+      case Op::publish:
+        return publish(rank, step);
+      default:
+        return gather(rank, step);
     }
   }
 
   bool was_taken(int rank, const Step& step) {
     auto& lane = lanes_[{rank, step.peer, step.channel}];
-    const auto at = std::find_if(lane.begin(), lane.end(), [&](const Message& m) { return m.step == &step; });
+    const auto at =
+        std::find_if(lane.begin(), lane.end(), [&](const Message& m) { return m.step == &step; });
     return at == lane.end() || at->taken;
   }
 
   bool receive(int rank, const Step& step) {
     const Lane key{step.peer, rank, step.channel};
     auto& lane = lanes_[key];
-    const auto at = std::find_if(lane.begin(), lane.end(), [](const Message& m) { return !m.taken; });
+    const auto at =
+        std::find_if(lane.begin(), lane.end(), [](const Message& m) { return !m.taken; });
     if (at == lane.end()) return false;
     if (at->values.size() != step.dst.count)
       fail(rank, step.round,
@@ -294,16 +304,18 @@ class Simulation {
     for (std::uint32_t i = 0; i < step.board.count; ++i) {
       const auto chunk = step.board.first + i;
       if (!published.try_emplace(chunk, &step).second)
-        fail(rank, step.round, fmt::format("{} publishes board chunk {} a second time", describe(rank, step), chunk));
-      memories_[index(rank)][memories_[index(rank)].cell(step.board, i)] = read(rank, step, step.src, i);
+        fail(rank, step.round,
+             fmt::format("{} publishes board chunk {} a second time", describe(rank, step), chunk));
+      memories_[index(rank)][memories_[index(rank)].cell(step.board, i)] =
+          read(rank, step, step.src, i);
     }
     return true;
   }
 
   // A gather in round k begins when every member it reads has completed its rounds before k.
   bool gather(int rank, const Step& step) {
-    const auto group = step.peer >= 0 ? std::vector<int>{step.peer}
-                                      : members(world_.ranks[index(rank)], step);
+    const auto group =
+        step.peer >= 0 ? std::vector<int>{step.peer} : members(world_.ranks[index(rank)], step);
     for (const int member : group)
       if (member != rank && completed(member) < step.round) return false;
     for (const int member : group) {
@@ -318,7 +330,8 @@ class Simulation {
     } else if (step.op == Op::gather_reduce) {
       for (std::uint32_t i = 0; i < step.dst.count; ++i)
         write(rank, step, step.dst, i, fold(group, [&](int member) {
-                return member == rank ? read(rank, step, step.src, i) : on_board(rank, step, member, i);
+                return member == rank ? read(rank, step, step.src, i)
+                                      : on_board(rank, step, member, i);
               }));
     } else {
       reduce_everywhere(rank, step, group);
@@ -335,7 +348,10 @@ class Simulation {
         return other.op == Op::publish && other.board.count == 0 && other.round < step.round;
       });
       if (!exposed)
-        fail(rank, step.round, fmt::format("{} uses the buffers of rank {}, which does not publish them in an earlier round", describe(rank, step), member));
+        fail(rank, step.round,
+             fmt::format(
+                 "{} uses the buffers of rank {}, which does not publish them in an earlier round",
+                 describe(rank, step), member));
     }
   }
 
@@ -346,7 +362,9 @@ class Simulation {
         const Cell cell = memories_[index(member)].cell(step.dst, i);
         auto& remote = remote_[index(member)][cell];
         if (remote && remote->second == step.round && remote->first != rank)
-          fail(rank, step.round, fmt::format("{} and rank {} both write rank {}'s chunk", describe(rank, step), remote->first, member));
+          fail(rank, step.round,
+               fmt::format("{} and rank {} both write rank {}'s chunk", describe(rank, step),
+                           remote->first, member));
         remote = {rank, step.round};
         memories_[index(member)][cell] = value;
         writer_[index(member)][cell] = &step;
@@ -368,8 +386,9 @@ class Simulation {
     const auto at = published_[index(member)].find(step.board.first + i);
     if (at == published_[index(member)].end() || at->second->round >= step.round)
       fail(rank, step.round,
-           fmt::format("{} reads board chunk {} of rank {}, which is not published in an earlier round",
-                       describe(rank, step), step.board.first + i, member));
+           fmt::format(
+               "{} reads board chunk {} of rank {}, which is not published in an earlier round",
+               describe(rank, step), step.board.first + i, member));
     return memories_[index(member)][memories_[index(member)].cell(step.board, i)];
   }
 
@@ -383,7 +402,9 @@ class Simulation {
     auto& memory = memories_[index(rank)];
     const TermId value = memory[memory.cell(range, i)];
     if (value == kUndefined)
-      fail(rank, step.round, fmt::format("{} reads {} chunk {}, which holds nothing yet", describe(rank, step), name(range.buf), range.first + i));
+      fail(rank, step.round,
+           fmt::format("{} reads {} chunk {}, which holds nothing yet", describe(rank, step),
+                       name(range.buf), range.first + i));
     return value;
   }
 
@@ -401,7 +422,8 @@ class Simulation {
     if (!remote || remote->first == rank) return;
     if (heard_[index(rank)][index(remote->first)] < std::int64_t{remote->second})
       fail(rank, step.round,
-           fmt::format("{} uses a chunk that rank {} writes in round {}, without waiting for it", describe(rank, step), remote->first, remote->second));
+           fmt::format("{} uses a chunk that rank {} writes in round {}, without waiting for it",
+                       describe(rank, step), remote->first, remote->second));
   }
 
   void note_readers() {
@@ -424,7 +446,8 @@ class Simulation {
       for (const auto& [reader, round] : readers_[{rank, chunk}])
         if (heard_[index(rank)][index(reader)] < std::int64_t{round})
           fail(rank, step.round,
-               fmt::format("{} overwrites a published chunk that rank {} may still be reading", describe(rank, step), reader));
+               fmt::format("{} overwrites a published chunk that rank {} may still be reading",
+                           describe(rank, step), reader));
     }
   }
 
@@ -449,12 +472,14 @@ class Simulation {
           }
       }
     if (shown > 4) waiting += fmt::format("; and {} more", shown - 4);
-    if (shown > 0) fail(first.rank, first.round, fmt::format("deadlock: nothing can move{}", waiting));
+    if (shown > 0)
+      fail(first.rank, first.round, fmt::format("deadlock: nothing can move{}", waiting));
     for (const auto& [key, lane] : lanes_)
       for (const auto& message : lane)
         if (!message.taken)
           fail(std::get<0>(key), message.step->round,
-               fmt::format("{}, but rank {} never receives it", describe(std::get<0>(key), *message.step), std::get<1>(key)));
+               fmt::format("{}, but rank {} never receives it",
+                           describe(std::get<0>(key), *message.step), std::get<1>(key)));
   }
 
   // The input leaves that output chunk `chunk` of `rank` must combine, in rank order.
@@ -468,20 +493,29 @@ class Simulation {
     const auto unit_in = schedule.chunks[0], unit_out = schedule.chunks[1];
     switch (world_.collective) {
       case Collective::allreduce:
-      case Collective::reduce: everyone(chunk); break;
-      case Collective::broadcast: leaves.push_back(terms_.leaf(world_.root, chunk)); break;
+      case Collective::reduce:
+        everyone(chunk);
+        break;
+      case Collective::broadcast:
+        leaves.push_back(terms_.leaf(world_.root, chunk));
+        break;
       case Collective::allgather:
       case Collective::gather:
         leaves.push_back(terms_.leaf(static_cast<int>(chunk / unit_in), chunk % unit_in));
         break;
-      case Collective::reduce_scatter: everyone(me * unit_out + chunk); break;
-      case Collective::scatter: leaves.push_back(terms_.leaf(world_.root, me * unit_out + chunk)); break;
+      case Collective::reduce_scatter:
+        everyone(me * unit_out + chunk);
+        break;
+      case Collective::scatter:
+        leaves.push_back(terms_.leaf(world_.root, me * unit_out + chunk));
+        break;
       case Collective::alltoall: {
         const auto part = unit_in / static_cast<std::uint32_t>(size());
         leaves.push_back(terms_.leaf(static_cast<int>(chunk / part), me * part + chunk % part));
         break;
       }
-      case Collective::barrier: break;
+      case Collective::barrier:
+        break;
     }
     return leaves;
   }
@@ -499,7 +533,8 @@ class Simulation {
         const auto leaves = expected(rank, chunk);
         check_chunk(rank, chunk, cell, value, leaves);
         TermId in_order = leaves.front();
-        for (std::size_t i = 1; i < leaves.size(); ++i) in_order = terms_.combine(in_order, leaves[i]);
+        for (std::size_t i = 1; i < leaves.size(); ++i)
+          in_order = terms_.combine(in_order, leaves[i]);
         verdict.rank_order &= value == in_order;
         if (world_.collective == Collective::allreduce)
           verdict.same_order &= by_chunk.try_emplace(chunk, value).first->second == value;
@@ -508,28 +543,40 @@ class Simulation {
     return verdict;
   }
 
-  void check_chunk(int rank, std::uint32_t chunk, Cell cell, TermId value, const std::vector<TermId>& leaves) {
+  void check_chunk(int rank, std::uint32_t chunk, Cell cell, TermId value,
+                   const std::vector<TermId>& leaves) {
     const Step* writer = writer_[index(rank)][cell];
     const auto round = writer ? writer->round : 0;
     const auto story = [&] {
-      return writer ? fmt::format("last written in round {} by {}", round, name(writer->op)) : std::string("never written");
+      return writer ? fmt::format("last written in round {} by {}", round, name(writer->op))
+                    : std::string("never written");
     };
     if (value == kUndefined)
-      fail(rank, round, fmt::format("rank {} ends with nothing in output chunk {} ({})", rank, chunk, story()));
+      fail(rank, round,
+           fmt::format("rank {} ends with nothing in output chunk {} ({})", rank, chunk, story()));
     if (const auto& remote = remote_[index(rank)][cell])
-      if (remote->first != rank && heard_[index(rank)][index(remote->first)] < std::int64_t{remote->second})
-        fail(rank, remote->second, fmt::format("rank {} ends without waiting for rank {}, which writes its output chunk {} in round {}", rank, remote->first, chunk, remote->second));
+      if (remote->first != rank &&
+          heard_[index(rank)][index(remote->first)] < std::int64_t{remote->second})
+        fail(rank, remote->second,
+             fmt::format("rank {} ends without waiting for rank {}, which writes its output chunk "
+                         "{} in round {}",
+                         rank, remote->first, chunk, remote->second));
     auto counts = terms_.leaves(value);
     std::string wrong;
     for (const TermId leaf : leaves) {
       const auto at = counts.find(leaf);
-      if (at == counts.end()) wrong += fmt::format("; {} is missing", terms_.leaf_name(leaf));
-      else if (at->second > 1) wrong += fmt::format("; {} is counted {} times", terms_.leaf_name(leaf), at->second);
+      if (at == counts.end())
+        wrong += fmt::format("; {} is missing", terms_.leaf_name(leaf));
+      else if (at->second > 1)
+        wrong += fmt::format("; {} is counted {} times", terms_.leaf_name(leaf), at->second);
       if (at != counts.end()) counts.erase(at);
     }
-    for (const auto& [leaf, count] : counts) wrong += fmt::format("; {} does not belong there", terms_.leaf_name(leaf));
+    for (const auto& [leaf, count] : counts)
+      wrong += fmt::format("; {} does not belong there", terms_.leaf_name(leaf));
     if (!wrong.empty())
-      fail(rank, round, fmt::format("rank {} ends with a wrong output chunk {} ({}){}", rank, chunk, story(), wrong));
+      fail(rank, round,
+           fmt::format("rank {} ends with a wrong output chunk {} ({}){}", rank, chunk, story(),
+                       wrong));
   }
 
   void check_barrier() {
@@ -537,7 +584,8 @@ class Simulation {
       for (int other = 0; other < size(); ++other)
         if (!knows_[index(rank)][index(other)])
           fail(rank, world_.ranks[index(rank)].rounds,
-               fmt::format("rank {} may leave the barrier before rank {} has entered it", rank, other));
+               fmt::format("rank {} may leave the barrier before rank {} has entered it", rank,
+                           other));
   }
 
   static std::string describe(int rank, const Step& step) {
@@ -547,9 +595,12 @@ class Simulation {
     };
     std::string text = fmt::format("rank {} round {}: {}", rank, step.round, name(step.op));
     if (step.src.count > 0) text += " " + range(step.src);
-    if (step.board.count > 0) text += fmt::format("{} {}", step.op == Op::publish ? " as" : " of", range(step.board));
-    if (step.op == Op::send) text += fmt::format(" to rank {}", step.peer);
-    else if (step.peer >= 0) text += fmt::format(" from rank {}", step.peer);
+    if (step.board.count > 0)
+      text += fmt::format("{} {}", step.op == Op::publish ? " as" : " of", range(step.board));
+    if (step.op == Op::send)
+      text += fmt::format(" to rank {}", step.peer);
+    else if (step.peer >= 0)
+      text += fmt::format(" from rank {}", step.peer);
     if (step.dst.count > 0) text += " into " + range(step.dst);
     return text;
   }

@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
-#include "base/text.hpp"
 #include <sinew/error.hpp>
+#include "base/text.hpp"
 
 namespace sinew {
 
@@ -22,8 +22,8 @@ std::byte* Arena::allocate(std::size_t bytes) {
                                [&](const auto& range) { return range.second >= wanted; });
   if (at == free_.end())
     throw Error(Errc::out_of_memory,
-                fmt::format("alloc_shared: no {} left of this rank's {} arena",
-                            human_bytes(bytes), human_bytes(segment_->options().arena_bytes)));
+                fmt::format("alloc_shared: no {} left of this rank's {} arena", human_bytes(bytes),
+                            human_bytes(segment_->options().arena_bytes)));
   const auto [offset, available] = *at;
   segment_->reserve(base_ + offset, wanted);
   free_.erase(at);

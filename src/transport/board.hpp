@@ -25,7 +25,8 @@ class Board {
     tag_ = tag;
     first_ = next_;
     next_ = first_ + 1 + positions + 1;  // one for having entered, one for having left
-    if (first_ - posted_ > kStale) [[unlikely]] refresh();
+    if (first_ - posted_ > kStale) [[unlikely]]
+      refresh();
   }
   [[nodiscard]] std::uint32_t first() const noexcept { return first_; }
 
@@ -50,9 +51,12 @@ class Board {
     // acquire pairs with the release in post()
     const auto word = segment_.flag(member).word.load(std::memory_order_acquire);
     seen = static_cast<std::uint32_t>(word >> 32);
-    // A member that has moved on is compared in the next operation: its fingerprint covers this one.
-    const bool differs = before(seen, next_) && !before(seen, first_) &&
-                         static_cast<std::uint32_t>(word) != tag_.fingerprint;
+    // In this operation the word says which it is. A member past it may have got there by another
+    // operation with more rounds: its history tells.
+    const bool differs =
+        before(seen, next_)
+            ? !before(seen, first_) && static_cast<std::uint32_t>(word) != tag_.fingerprint
+            : segment_.status(member).disagrees(tag_);
     if (differs) [[unlikely]] {
       mismatch_ = member;
       return false;
@@ -83,7 +87,9 @@ class Board {
   [[nodiscard]] unsigned parity() const noexcept { return pass_ & 1; }
   [[nodiscard]] std::uint32_t writable_after() const noexcept { return pass_end_[pass_ & 1]; }
 
-  [[nodiscard]] std::byte* slot(int member) const noexcept { return segment_.slot(member, parity()); }
+  [[nodiscard]] std::byte* slot(int member) const noexcept {
+    return segment_.slot(member, parity());
+  }
   /// A slot of FlagLine::kTiny bytes that arrives together with the position.
   [[nodiscard]] std::byte* tiny_slot(int member) const noexcept {
     return segment_.flag(member).tiny[parity()];
@@ -101,7 +107,8 @@ class Board {
     const auto& status = segment_.status(member);
     const auto address = status.address[parity()][output ? 1 : 0].load(std::memory_order_relaxed);
     const auto offset = address - status.base.load(std::memory_order_relaxed);
-    return offset < segment_.bytes() ? segment_.base() + offset : reinterpret_cast<std::byte*>(address);
+    return offset < segment_.bytes() ? segment_.base() + offset
+                                     : reinterpret_cast<std::byte*>(address);
   }
   /// Copies out of a member's exposed buffer, wherever it lies. False: the member's memory cannot
   /// be read (it is gone).
@@ -113,7 +120,8 @@ class Board {
 
   [[nodiscard]] bool in_arena(const void* pointer, std::size_t bytes) const noexcept {
     const auto offset = offset_in_arena(pointer);
-    return offset < segment_.options().arena_bytes && bytes <= segment_.options().arena_bytes - offset;
+    return offset < segment_.options().arena_bytes &&
+           bytes <= segment_.options().arena_bytes - offset;
   }
 
  private:
@@ -123,8 +131,8 @@ class Board {
   void refresh() noexcept {
     post(first_);
     for (int member = 0; member < segment_.ranks(); ++member)
-      seen_[static_cast<std::size_t>(member)] =
-          static_cast<std::uint32_t>(segment_.flag(member).word.load(std::memory_order_acquire) >> 32);
+      seen_[static_cast<std::size_t>(member)] = static_cast<std::uint32_t>(
+          segment_.flag(member).word.load(std::memory_order_acquire) >> 32);
     pass_end_[0] = pass_end_[1] = first_ - kStale;
   }
 
@@ -132,7 +140,8 @@ class Board {
     return static_cast<std::int32_t>(a - b) < 0;
   }
   [[nodiscard]] std::uint64_t offset_in_arena(const void* pointer) const noexcept {
-    return static_cast<std::uint64_t>(static_cast<const std::byte*>(pointer) - segment_.arena(rank_));
+    return static_cast<std::uint64_t>(static_cast<const std::byte*>(pointer) -
+                                      segment_.arena(rank_));
   }
 
   Segment& segment_;

@@ -16,7 +16,9 @@ class Decorated : public Transport {
   [[nodiscard]] std::string_view name() const noexcept override { return inner_->name(); }
   [[nodiscard]] int rank() const noexcept override { return inner_->rank(); }
   [[nodiscard]] int size() const noexcept override { return inner_->size(); }
-  [[nodiscard]] Capabilities capabilities() const noexcept override { return inner_->capabilities(); }
+  [[nodiscard]] Capabilities capabilities() const noexcept override {
+    return inner_->capabilities();
+  }
   Progress send(Transfer& transfer, std::span<const std::byte> data) noexcept override {
     return inner_->send(transfer, data);
   }

@@ -16,7 +16,8 @@ Progress DelayedTransport::send(Transfer& transfer, std::span<const std::byte> d
   const auto now = now_();
   if (wire.held == nullptr) {
     const std::chrono::duration<double> carrying(
-        delay_.bytes_per_second > 0 ? static_cast<double>(data.size()) / delay_.bytes_per_second : 0);
+        delay_.bytes_per_second > 0 ? static_cast<double>(data.size()) / delay_.bytes_per_second
+                                    : 0);
     wire.held = &transfer;
     wire.free = std::max(wire.free, now) + std::chrono::duration_cast<Clock::duration>(carrying);
     wire.arrives = wire.free + delay_.latency;

@@ -25,7 +25,7 @@ class DelayedTransport final : public DecoratedMessages {
                                     Deadline deadline) override;
 
  private:
-  struct Wire {  // towards one peer, on one channel
+  struct Wire {                      // towards one peer, on one channel
     const Transfer* held = nullptr;  // on its way; those after it wait
     bool waits = false;              // for its time to come
     Clock::time_point arrives{};     // when it is let through

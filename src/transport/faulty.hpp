@@ -11,8 +11,8 @@ namespace sinew {
 
 struct Faults {
   std::uint64_t seed = 1;
-  double stall_chance = 0;      // that an attempt does nothing, as if the medium were busy
-  std::uint64_t fail_at = 0;    // the transfer that fails when it would complete, from 1; 0: none
+  double stall_chance = 0;    // that an attempt does nothing, as if the medium were busy
+  std::uint64_t fail_at = 0;  // the transfer that fails when it would complete, from 1; 0: none
   Failure failure{Errc::peer_lost, -1, "injected fault"};  // peer -1: whoever the transfer is with
 };
 

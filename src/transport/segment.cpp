@@ -11,8 +11,8 @@
 #include <cstring>
 #include <new>
 
-#include "base/text.hpp"
 #include <sinew/error.hpp>
+#include "base/text.hpp"
 
 namespace sinew {
 namespace {
@@ -21,11 +21,14 @@ constexpr std::uint32_t kMagic = 0x53696E31;
 constexpr std::size_t kPage = 4096;
 constexpr std::size_t kHugePage = std::size_t{1} << 21;
 
-std::size_t round_up(std::size_t bytes, std::size_t unit) { return (bytes + unit - 1) / unit * unit; }
+std::size_t round_up(std::size_t bytes, std::size_t unit) {
+  return (bytes + unit - 1) / unit * unit;
+}
 
 // Long slots mean few passes; but all ranks' slots together should stay in the last-level cache.
 std::size_t slot_bytes_for(int ranks) {
-  constexpr std::size_t kAll = std::size_t{4} << 20, kLeast = std::size_t{128} << 10, kMost = std::size_t{1} << 20;
+  constexpr std::size_t kAll = std::size_t{4} << 20, kLeast = std::size_t{128} << 10,
+                        kMost = std::size_t{1} << 20;
   const auto each = std::bit_floor(kAll / static_cast<std::size_t>(ranks));
   return std::clamp(each, kLeast, kMost);
 }
@@ -41,7 +44,8 @@ std::size_t slot_bytes_for(int ranks) {
 
 Segment::Segment(int ranks, const SegmentOptions& options) {
   descriptor_ = memfd_create("sinew", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-  if (descriptor_ < 0) throw Error(Errc::system, fmt::format("memfd_create: {}", std::strerror(errno)));
+  if (descriptor_ < 0)
+    throw Error(Errc::system, fmt::format("memfd_create: {}", std::strerror(errno)));
   // A machine with a small address-space limit still works, with a smaller arena.
   auto wanted = options;
   if (wanted.slot_bytes == 0) wanted.slot_bytes = slot_bytes_for(ranks);
@@ -75,7 +79,8 @@ Segment::Segment(int descriptor) : descriptor_(descriptor) {
   void* head = mmap(nullptr, kPage, PROT_READ, MAP_SHARED, descriptor_, 0);
   if (head == MAP_FAILED) {
     close(descriptor_);
-    throw Error(Errc::system, fmt::format("cannot map the shared segment: {}", std::strerror(errno)));
+    throw Error(Errc::system,
+                fmt::format("cannot map the shared segment: {}", std::strerror(errno)));
   }
   const auto* header = static_cast<const SegmentHeader*>(head);
   const bool ours = header->magic == kMagic;
@@ -101,11 +106,14 @@ Segment::~Segment() {
 
 // At a multiple of a huge page, so that arenas can be mapped with huge pages everywhere.
 bool Segment::map() noexcept {
-  void* room = mmap(nullptr, bytes_ + kHugePage, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  void* room = mmap(nullptr, bytes_ + kHugePage, PROT_NONE,
+                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (room == MAP_FAILED) return false;
   auto* begin = static_cast<std::byte*>(room);
-  auto* aligned = begin + (kHugePage - reinterpret_cast<std::uintptr_t>(begin) % kHugePage) % kHugePage;
-  void* mapped = mmap(aligned, bytes_, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE | MAP_FIXED, descriptor_, 0);
+  auto* aligned =
+      begin + (kHugePage - reinterpret_cast<std::uintptr_t>(begin) % kHugePage) % kHugePage;
+  void* mapped = mmap(aligned, bytes_, PROT_READ | PROT_WRITE,
+                      MAP_SHARED | MAP_NORESERVE | MAP_FIXED, descriptor_, 0);
   if (mapped == MAP_FAILED) {
     const int error = errno;
     munmap(room, bytes_ + kHugePage);
@@ -137,8 +145,9 @@ std::size_t Segment::lane_bytes() const noexcept {
 
 LaneHeader& Segment::lane(int from, int to, int channel) const noexcept {
   const auto ranks = static_cast<std::size_t>(this->ranks());
-  const auto index = (static_cast<std::size_t>(from) * ranks + static_cast<std::size_t>(to)) * kChannels +
-                     static_cast<std::size_t>(channel);
+  const auto index =
+      (static_cast<std::size_t>(from) * ranks + static_cast<std::size_t>(to)) * kChannels +
+      static_cast<std::size_t>(channel);
   return *at<LaneHeader>(lanes_ + index * lane_bytes());
 }
 

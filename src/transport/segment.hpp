@@ -1,6 +1,7 @@
 // The shared mapping that local and shm ranks meet in, and where everything lies in it.
 //
-//   header | status of each rank | flag line of each | doorbell of each | board slots | lanes | arenas
+//   header | status of each rank | flag line of each | doorbell of each | board slots | lanes |
+//   arenas
 //
 // Board slots are reserved at creation; lanes and arenas take memory when first touched.
 #pragma once
@@ -48,17 +49,18 @@ struct alignas(kLine) StatusLine {
   };
   std::atomic<RankState> state;
   std::atomic<std::int32_t> pid;
-  std::atomic<std::uint32_t> sequence;     // the operation it last entered
-  std::atomic<std::uint64_t> heard_ns;     // steady clock; kept up to date while it sleeps in a wait
+  std::atomic<std::uint32_t> sequence;  // the operation it last entered
+  std::atomic<std::uint64_t> heard_ns;  // steady clock; kept up to date while it sleeps in a wait
   std::atomic<std::uint64_t> address[2][2];  // [pass parity][input, output]: where its buffers lie
   std::atomic<std::uint32_t> steps;          // how many it has done: a sign of life
   std::atomic<std::uint64_t> base;           // where the segment lies in its process
-  std::atomic<std::uint32_t> pulls;          // 0: not known yet, 1: it can read others' memory, 2: not
-  Entry history[kHistory];                 // by sequence % kHistory
+  std::atomic<std::uint32_t> pulls;  // 0: not known yet, 1: it can read others' memory, 2: not
+  Entry history[kHistory];           // by sequence % kHistory
 
   /// Whether this rank is known to have entered another operation under that number.
   [[nodiscard]] bool disagrees(OpTag tag) const noexcept {
-    const auto word = history[tag.sequence % kHistory].sequence_and_fingerprint.load(std::memory_order_relaxed);
+    const auto word =
+        history[tag.sequence % kHistory].sequence_and_fingerprint.load(std::memory_order_relaxed);
     return word >> 32 == tag.sequence && static_cast<std::uint32_t>(word) != tag.fingerprint;
   }
 };
@@ -110,7 +112,9 @@ class Segment {
   [[nodiscard]] const SegmentOptions& options() const noexcept { return header().options; }
 
   [[nodiscard]] SegmentHeader& header() const noexcept { return *at<SegmentHeader>(0); }
-  [[nodiscard]] StatusLine& status(int rank) const noexcept { return at<StatusLine>(status_)[rank]; }
+  [[nodiscard]] StatusLine& status(int rank) const noexcept {
+    return at<StatusLine>(status_)[rank];
+  }
   [[nodiscard]] FlagLine& flag(int rank) const noexcept { return at<FlagLine>(flags_)[rank]; }
   [[nodiscard]] BellLine& bell(int rank) const noexcept { return at<BellLine>(bells_)[rank]; }
   [[nodiscard]] std::byte* slot(int rank, unsigned parity) const noexcept {

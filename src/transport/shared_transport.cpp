@@ -15,13 +15,13 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr int kSpinsAlone = 2000;    // about 20-50 us: ranks have a core each
-constexpr int kSpinsCrowded = 2;     // ranks share cores: whoever we wait for may need ours
+constexpr int kSpinsAlone = 2000;  // about 20-50 us: ranks have a core each
+constexpr int kSpinsCrowded = 2;   // ranks share cores: whoever we wait for may need ours
 constexpr int kYields = 2000;
-constexpr int kSleepFirst = 1000;    // waits that go straight to sleep after meeting a stranger
-constexpr auto kStranger = 300us;    // a yield that took longer gave the core to somebody else
+constexpr int kSleepFirst = 1000;  // waits that go straight to sleep after meeting a stranger
+constexpr auto kStranger = 300us;  // a yield that took longer gave the core to somebody else
 constexpr std::chrono::nanoseconds kSilence = 100ms;  // of a rank that should be waiting like us
-constexpr auto kLongestSleep = 5ms;  // then look around whether everyone is alive
+constexpr auto kLongestSleep = 5ms;                   // then look around whether everyone is alive
 
 void relax() noexcept {
 #if defined(__x86_64__)
@@ -40,13 +40,11 @@ std::uint64_t pack_kind(const OpDescriptor& d) noexcept {
 
 OpDescriptor unpack(const StatusLine::Entry& entry) noexcept {
   const auto kind = entry.kind.load(std::memory_order_relaxed);
-  return {static_cast<Collective>(kind & 0xff),
-          static_cast<DType>(kind >> 8 & 0xff),
-          static_cast<ReduceOp>(kind >> 16 & 0xff),
-          static_cast<std::int32_t>(kind >> 32),
-          entry.count.load(std::memory_order_relaxed),
-          entry.algorithm.load(std::memory_order_relaxed),
-          entry.tag.load(std::memory_order_relaxed)};
+  return {
+      static_cast<Collective>(kind & 0xff),        static_cast<DType>(kind >> 8 & 0xff),
+      static_cast<ReduceOp>(kind >> 16 & 0xff),    static_cast<std::int32_t>(kind >> 32),
+      entry.count.load(std::memory_order_relaxed), entry.algorithm.load(std::memory_order_relaxed),
+      entry.tag.load(std::memory_order_relaxed)};
 }
 
 }  // namespace
@@ -132,7 +130,8 @@ Progress SharedTransport::receive(Transfer& transfer, std::size_t total, Consume
     auto& slot = segment_->lane_slot(lane, mine.next);
     // acquire pairs with the release in send()
     if (slot.stamp.load(std::memory_order_acquire) != mine.next + 1) return Progress::pending;
-    if (slot.fingerprint != transfer.tag.fingerprint || slot.sequence != transfer.tag.sequence) [[unlikely]]
+    if (slot.fingerprint != transfer.tag.fingerprint || slot.sequence != transfer.tag.sequence)
+        [[unlikely]]
       return mismatched(transfer.peer);
     if (slot.total != total) [[unlikely]]
       return wrong_length(transfer.peer, slot.total, total);
@@ -147,16 +146,18 @@ Progress SharedTransport::receive(Transfer& transfer, std::size_t total, Consume
 }
 
 Progress SharedTransport::recv(Transfer& transfer, std::span<std::byte> data) noexcept {
-  return receive(transfer, data.size(), [&](const std::byte* from, std::uint64_t at, std::size_t bytes) {
-    if (bytes > 0) std::memcpy(data.data() + at, from, bytes);
-  });
+  return receive(transfer, data.size(),
+                 [&](const std::byte* from, std::uint64_t at, std::size_t bytes) {
+                   if (bytes > 0) std::memcpy(data.data() + at, from, bytes);
+                 });
 }
 
 Progress SharedTransport::recv_reduce(Transfer& transfer, std::span<std::byte> data,
                                       const Reducer& reducer) noexcept {
-  return receive(transfer, data.size(), [&](const std::byte* from, std::uint64_t at, std::size_t bytes) {
-    reducer.pair(data.data() + at, from, bytes / reducer.element_bytes);
-  });
+  return receive(transfer, data.size(),
+                 [&](const std::byte* from, std::uint64_t at, std::size_t bytes) {
+                   reducer.pair(data.data() + at, from, bytes / reducer.element_bytes);
+                 });
 }
 
 void SharedTransport::enter(OpTag tag, const OpDescriptor& descriptor) noexcept {
@@ -167,7 +168,8 @@ void SharedTransport::enter(OpTag tag, const OpDescriptor& descriptor) noexcept 
   entry.count.store(descriptor.count, std::memory_order_relaxed);
   entry.algorithm.store(descriptor.algorithm, std::memory_order_relaxed);
   entry.tag.store(descriptor.tag, std::memory_order_relaxed);
-  entry.sequence_and_fingerprint.store(std::uint64_t{tag.sequence} << 32 | tag.fingerprint, std::memory_order_release);
+  entry.sequence_and_fingerprint.store(std::uint64_t{tag.sequence} << 32 | tag.fingerprint,
+                                       std::memory_order_release);
   status.sequence.store(tag.sequence, std::memory_order_release);
 }
 
@@ -188,7 +190,8 @@ Progress SharedTransport::park(bool moved, Deadline deadline) noexcept {
 // next in line is another rank; sleeping is dear, but the only way past a stranger on our core.
 Progress SharedTransport::park_slowly(Deadline deadline) noexcept {
   board_.announce();
-  if (segment_->header().poison.state.load(std::memory_order_acquire) == PoisonRecord::State::poisoned)
+  if (segment_->header().poison.state.load(std::memory_order_acquire) ==
+      PoisonRecord::State::poisoned)
     return Progress::failed;
   if (sleep_first_ == 0 && idle_ <= spin_limit_ + kYields) {
     const auto before = Clock::now();
@@ -204,7 +207,8 @@ Progress SharedTransport::park_slowly(Deadline deadline) noexcept {
   }
   if (sleep_first_ > 0) --sleep_first_;
   const auto now = Clock::now();
-  segment_->status(rank_).heard_ns.store(static_cast<std::uint64_t>(now.time_since_epoch().count()), std::memory_order_relaxed);
+  segment_->status(rank_).heard_ns.store(static_cast<std::uint64_t>(now.time_since_epoch().count()),
+                                         std::memory_order_relaxed);
   const auto left = std::max<Clock::duration>(deadline - now, 0ns);
   doorbell_.sleep(std::min<Clock::duration>(left, kLongestSleep));
   if (Clock::now() - last_look_ < kLongestSleep) return Progress::pending;
@@ -229,7 +233,8 @@ Progress SharedTransport::look_around() noexcept {
   }
   if (watch_) {
     const int dead = watch_->find_dead();
-    if (dead >= 0 && segment_->status(dead).state.load(std::memory_order_acquire) != RankState::left) {
+    if (dead >= 0 &&
+        segment_->status(dead).state.load(std::memory_order_acquire) != RankState::left) {
       poison({Errc::peer_lost, dead,
               fmt::format("rank {} (pid {}) died", dead,
                           segment_->status(dead).pid.load(std::memory_order_relaxed))});
@@ -250,10 +255,11 @@ Progress SharedTransport::mismatched(int peer) noexcept {
     const auto& a = mine.history[sequence % StatusLine::kHistory];
     const auto& b = theirs.history[sequence % StatusLine::kHistory];
     if (a.sequence_and_fingerprint.load(std::memory_order_relaxed) >> 32 != sequence ||
-        b.sequence_and_fingerprint.load(std::memory_order_acquire) >> 32 != sequence || unpack(a) == unpack(b))
+        b.sequence_and_fingerprint.load(std::memory_order_acquire) >> 32 != sequence ||
+        unpack(a) == unpack(b))
       continue;
-    why = fmt::format("operation #{} differs: rank {} called {}, rank {} called {}", sequence, rank_,
-                      describe(unpack(a)), peer, describe(unpack(b)));
+    why = fmt::format("operation #{} differs: rank {} called {}, rank {} called {}", sequence,
+                      rank_, describe(unpack(a)), peer, describe(unpack(b)));
     break;
   }
   poison({Errc::mismatch, peer, why});
@@ -261,9 +267,11 @@ Progress SharedTransport::mismatched(int peer) noexcept {
 }
 
 // The same operation on both sides, but with counts that only their owners know.
-Progress SharedTransport::wrong_length(int peer, std::uint64_t sent, std::uint64_t expected) noexcept {
+Progress SharedTransport::wrong_length(int peer, std::uint64_t sent,
+                                       std::uint64_t expected) noexcept {
   poison({Errc::mismatch, peer,
-          fmt::format("rank {} sends {} bytes where rank {} expects {}: their counts differ", peer, sent, rank_, expected)});
+          fmt::format("rank {} sends {} bytes where rank {} expects {}: their counts differ", peer,
+                      sent, rank_, expected)});
   return Progress::failed;
 }
 
@@ -291,9 +299,11 @@ Failure SharedTransport::failure() const {
   const auto& record = segment_->header().poison;
   // Another rank may be writing down why; if it died over it, what we know must do.
   const auto patience = Clock::now() + 100ms;
-  while (record.state.load(std::memory_order_acquire) == PoisonRecord::State::writing && Clock::now() < patience)
+  while (record.state.load(std::memory_order_acquire) == PoisonRecord::State::writing &&
+         Clock::now() < patience)
     sched_yield();
-  if (record.state.load(std::memory_order_acquire) != PoisonRecord::State::poisoned) return own_failure_;
+  if (record.state.load(std::memory_order_acquire) != PoisonRecord::State::poisoned)
+    return own_failure_;
   char text[sizeof(record.text) + 1] = {};
   for (std::size_t i = 0; i < std::size(record.text); ++i) {
     const auto word = record.text[i].load(std::memory_order_relaxed);
@@ -318,8 +328,9 @@ std::string SharedTransport::who_is_late() const {
   for (int peer = 0; peer < size(); ++peer) {
     const auto heard = segment_->status(peer).heard_ns.load(std::memory_order_relaxed);
     if (peer == rank_ || now < heard + kSilence.count()) continue;
-    late += fmt::format("{}rank {} has entered it but is silent{}", late.empty() ? "" : ", ", peer,
-                        heard > 0 ? fmt::format(" for {:.1f} s", static_cast<double>(now - heard) / 1e9) : "");
+    late += fmt::format(
+        "{}rank {} has entered it but is silent{}", late.empty() ? "" : ", ", peer,
+        heard > 0 ? fmt::format(" for {:.1f} s", static_cast<double>(now - heard) / 1e9) : "");
   }
   return late.empty() ? "all ranks have entered it" : late;
 }

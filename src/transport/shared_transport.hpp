@@ -51,9 +51,9 @@ class SharedTransport final : public Transport {
                                     Deadline deadline) override;
 
  private:
-  struct End {  // this rank's side of one lane
-    std::uint64_t next = 0;   // fragment to send or take next
-    std::uint64_t freed = 0;  // sender: what it last saw the receiver free
+  struct End {                       // this rank's side of one lane
+    std::uint64_t next = 0;          // fragment to send or take next
+    std::uint64_t freed = 0;         // sender: what it last saw the receiver free
     const Transfer* turn = nullptr;  // begun and not finished: all others wait until it is
   };
   template <class Consume>

@@ -14,7 +14,8 @@ template <class Verb>
 Progress TracedTransport::traced(EventKind kind, const Transfer& transfer, std::size_t bytes,
                                  Verb verb) noexcept {
   const auto direction = kind == EventKind::send ? 0U : static_cast<unsigned>(size());
-  auto& begun = begun_[(direction + static_cast<unsigned>(transfer.peer)) * kChannels + transfer.channel];
+  auto& begun =
+      begun_[(direction + static_cast<unsigned>(transfer.peer)) * kChannels + transfer.channel];
   if (begun == 0) begun = now_ns();
   const auto progress = verb();
   if (progress != Progress::done) return progress;
@@ -31,11 +32,13 @@ Progress TracedTransport::traced(EventKind kind, const Transfer& transfer, std::
 }
 
 Progress TracedTransport::send(Transfer& transfer, std::span<const std::byte> data) noexcept {
-  return traced(EventKind::send, transfer, data.size(), [&] { return inner().send(transfer, data); });
+  return traced(EventKind::send, transfer, data.size(),
+                [&] { return inner().send(transfer, data); });
 }
 
 Progress TracedTransport::recv(Transfer& transfer, std::span<std::byte> data) noexcept {
-  return traced(EventKind::recv, transfer, data.size(), [&] { return inner().recv(transfer, data); });
+  return traced(EventKind::recv, transfer, data.size(),
+                [&] { return inner().recv(transfer, data); });
 }
 
 Progress TracedTransport::recv_reduce(Transfer& transfer, std::span<std::byte> data,
@@ -46,7 +49,8 @@ Progress TracedTransport::recv_reduce(Transfer& transfer, std::span<std::byte> d
 
 std::unique_ptr<Transport> TracedTransport::subset(std::span<const int> members,
                                                    std::string_view label, Deadline deadline) {
-  return std::make_unique<TracedTransport>(inner().subset(members, label, deadline), observer_, now_);
+  return std::make_unique<TracedTransport>(inner().subset(members, label, deadline), observer_,
+                                           now_);
 }
 
 }  // namespace sinew

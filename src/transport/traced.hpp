@@ -3,8 +3,8 @@
 
 #include <vector>
 
-#include "transport/decorated.hpp"
 #include <sinew/trace.hpp>
+#include "transport/decorated.hpp"
 
 namespace sinew {
 

@@ -3,9 +3,9 @@
 
 #include <set>
 
-#include "support/worlds.hpp"
 #include <sinew/error.hpp>
 #include <sinew/verify.hpp>
+#include "support/worlds.hpp"
 
 namespace sinew {
 namespace {
@@ -34,7 +34,8 @@ TEST_P(EveryAlgorithm, verifies_under_both_send_modes) {
 TEST_P(EveryAlgorithm, keeps_its_word_on_rank_order) {
   bool always = true;
   for (const int size : sizes())
-    for (const auto& setting : settings(GetParam(), size)) always &= verify(setting.world()).rank_order;
+    for (const auto& setting : settings(GetParam(), size))
+      always &= verify(setting.world()).rank_order;
   EXPECT_EQ(always, GetParam().traits.rank_order);
 }
 
@@ -59,7 +60,8 @@ TEST_P(EveryAlgorithm, publishes_nothing_it_overwrites_while_others_read) {
     }
 }
 
-INSTANTIATE_TEST_SUITE_P(Registry, EveryAlgorithm, testing::ValuesIn(algorithms().begin(), algorithms().end()),
+INSTANTIATE_TEST_SUITE_P(Registry, EveryAlgorithm,
+                         testing::ValuesIn(algorithms().begin(), algorithms().end()),
                          [](const auto& row) {
                            return std::string(name(row.param.collective)) + "_" +
                                   std::string(row.param.name);

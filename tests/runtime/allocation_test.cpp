@@ -25,8 +25,12 @@ void* counted(std::size_t bytes, std::align_val_t alignment) {
 
 void* operator new(std::size_t bytes) { return counted(bytes); }
 void* operator new[](std::size_t bytes) { return counted(bytes); }
-void* operator new(std::size_t bytes, std::align_val_t alignment) { return counted(bytes, alignment); }
-void* operator new[](std::size_t bytes, std::align_val_t alignment) { return counted(bytes, alignment); }
+void* operator new(std::size_t bytes, std::align_val_t alignment) {
+  return counted(bytes, alignment);
+}
+void* operator new[](std::size_t bytes, std::align_val_t alignment) {
+  return counted(bytes, alignment);
+}
 void operator delete(void* memory) noexcept { std::free(memory); }
 void operator delete[](void* memory) noexcept { std::free(memory); }
 void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
@@ -62,11 +66,19 @@ void expect_none(int size, std::size_t count, int repeats) {
                       .count = algorithm.collective == Collective::barrier ? 0 : count,
                       .options = {.algorithm = algorithm.name}};
       if (const auto made = allocations_of(communicator, call, repeats); made != 0)
-        wrong.add(communicator.rank(), fmt::format("{} {} of {}: {} allocations on rank {}", name(algorithm.collective), algorithm.name, count, made, communicator.rank()));
+        wrong.add(communicator.rank(),
+                  fmt::format("{} {} of {}: {} allocations on rank {}", name(algorithm.collective),
+                              algorithm.name, count, made, communicator.rank()));
     }
     // The choice made without a name is remembered as well, and calls that alternate.
-    const Call one{.collective = Collective::allreduce, .input = in.data(), .output = in.data(), .count = count};
-    const Call other{.collective = Collective::allgather, .input = in.data(), .output = out.data(), .count = count};
+    const Call one{.collective = Collective::allreduce,
+                   .input = in.data(),
+                   .output = in.data(),
+                   .count = count};
+    const Call other{.collective = Collective::allgather,
+                     .input = in.data(),
+                     .output = out.data(),
+                     .count = count};
     allocations_of(communicator, one, 1);
     allocations_of(communicator, other, 1);
     const auto before = allocations;
@@ -83,7 +95,9 @@ TEST(Allocations, are_counted_by_this_test) {
   EXPECT_EQ(some.size(), 10U);
 }
 
-TEST(Allocations, are_none_in_a_thousand_repeated_calls_of_every_algorithm) { expect_none(2, 33, 1000); }
+TEST(Allocations, are_none_in_a_thousand_repeated_calls_of_every_algorithm) {
+  expect_none(2, 33, 1000);
+}
 
 TEST(Allocations, are_none_when_calls_are_sliced_or_ranks_share_cores) {
   expect_none(2, 300'000, 3);

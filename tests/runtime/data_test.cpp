@@ -18,7 +18,8 @@ void expect_exact_over_local(int size, const std::vector<test::Trial>& trials,
   test::on_local(
       size,
       [&](Communicator& communicator) {
-        for (const auto& trial : trials) wrong.add(communicator.rank(), test::attempt(communicator, trial));
+        for (const auto& trial : trials)
+          wrong.add(communicator.rank(), test::attempt(communicator, trial));
       },
       setup);
   EXPECT_EQ(wrong.text(), "");
@@ -29,7 +30,8 @@ void expect_exact_over_shm(int size, const std::vector<test::Trial>& trials) {
     auto communicator = seat.join();
     int told = 0;
     for (const auto& trial : trials)
-      if (const auto what = test::attempt(communicator, trial); !what.empty() && ++told <= 3) seat.tell(what);
+      if (const auto what = test::attempt(communicator, trial); !what.empty() && ++told <= 3)
+        seat.tell(what);
   });
   EXPECT_TRUE(wrong.empty()) << wrong.front();
 }
@@ -61,8 +63,8 @@ TEST(Large, allreduce_of_three_million_elements_is_exact) {
   for (const int size : {2, 4}) {
     std::vector<test::Trial> trials;
     for (const auto name : {"direct", "shared", "flat", "ring"})
-      trials.push_back({&find_algorithm(Collective::allreduce, name), 3'000'017, DType::f32, ReduceOp::sum, 0, size == 4, false,
-                        std::string_view(name) == "shared"});
+      trials.push_back({&find_algorithm(Collective::allreduce, name), 3'000'017, DType::f32,
+                        ReduceOp::sum, 0, size == 4, false, std::string_view(name) == "shared"});
     size == 2 ? expect_exact_over_local(size, trials) : expect_exact_over_shm(size, trials);
   }
 }
@@ -73,7 +75,8 @@ TEST(Large, alltoall_by_reference_is_exact) {
   std::vector<test::Trial> trials;
   for (const bool in_place : {false, true})
     for (const std::size_t count : {std::size_t{70'001}, std::size_t{131'072}})
-      trials.push_back({&find_algorithm(Collective::alltoall, "direct"), count, DType::f32, ReduceOp::sum, 0, in_place, false, false});
+      trials.push_back({&find_algorithm(Collective::alltoall, "direct"), count, DType::f32,
+                        ReduceOp::sum, 0, in_place, false, false});
   test::LocalSetup crowded;
   crowded.cores = 1;
   expect_exact_over_local(kRanks, trials, crowded);

@@ -19,7 +19,8 @@ using namespace std::chrono_literals;
 std::set<std::string> named_segments() {
   std::set<std::string> names;
   for (const auto& entry : std::filesystem::directory_iterator("/dev/shm"))
-    if (entry.path().filename().string().find("sinew") != std::string::npos) names.insert(entry.path());
+    if (entry.path().filename().string().find("sinew") != std::string::npos)
+      names.insert(entry.path());
   return names;
 }
 
@@ -30,7 +31,10 @@ struct Work {
   const Algorithm* algorithm;
   std::size_t count;
   void operator()(Communicator& c, std::vector<float>& in, std::vector<float>& out) const {
-    c.run({.collective = algorithm->collective, .input = in.data(), .output = out.data(), .count = count,
+    c.run({.collective = algorithm->collective,
+           .input = in.data(),
+           .output = out.data(),
+           .count = count,
            .options = {.algorithm = algorithm->name}});
   }
 };
@@ -63,7 +67,8 @@ void live_until_it_breaks(const test::Seat& seat, const Work& work) {
         communicator.barrier();
         seat.tell("the next call did not fail");
       } catch (const Error& second) {
-        if (first != second.what()) seat.tell(fmt::format("the next call fails otherwise: {}", second.what()));
+        if (first != second.what())
+          seat.tell(fmt::format("the next call fails otherwise: {}", second.what()));
         if (Clock::now() - again > 100ms) seat.tell("the next call did not fail at once");
       }
     }
@@ -77,8 +82,9 @@ void kill_one(unsigned seed) {
   const int size = 2 + static_cast<int>(random() % 7);
   const int victim = static_cast<int>(random() % static_cast<unsigned>(size));
   const auto work = random_work(random, size);
-  const auto story = fmt::format("seed {}: rank {} of {} in {} {} of {}", seed, victim, size, name(work.algorithm->collective),
-                                 work.algorithm->name, work.count);
+  const auto story =
+      fmt::format("seed {}: rank {} of {} in {} {} of {}", seed, victim, size,
+                  name(work.algorithm->collective), work.algorithm->name, work.count);
   test::ForkedRanks ranks(size, [&](const test::Seat& seat) { live_until_it_breaks(seat, work); });
   ASSERT_TRUE(ranks.wait_for_lines(1, 20s)) << story;
   std::this_thread::sleep_for(std::chrono::microseconds(random() % 20'000));
@@ -91,10 +97,12 @@ void kill_one(unsigned seed) {
       EXPECT_EQ(told.status, 128 + SIGKILL) << story;
       continue;
     }
-    ASSERT_EQ(told.lines.size(), 2U) << story << ", survivor " << rank << ": " << (told.lines.empty() ? "" : told.lines.back());
+    ASSERT_EQ(told.lines.size(), 2U)
+        << story << ", survivor " << rank << ": " << (told.lines.empty() ? "" : told.lines.back());
     EXPECT_EQ(told.status, 0) << story;
     const auto expected = fmt::format("peer lost {} ", victim);
-    ASSERT_EQ(told.lines[1].substr(0, expected.size()), expected) << story << ", survivor " << rank << ": " << told.lines[1];
+    ASSERT_EQ(told.lines[1].substr(0, expected.size()), expected)
+        << story << ", survivor " << rank << ": " << told.lines[1];
     const auto took_ms = (std::stoll(told.lines[1].substr(expected.size())) - killed) / 1'000'000;
     EXPECT_LT(took_ms, 1000) << story;
   }
@@ -157,7 +165,8 @@ TEST(Leaving, after_the_last_operation_disturbs_nobody) {
     const auto stories = test::fork_ranks(5, [](const test::Seat& seat) {
       auto communicator = seat.join();
       std::vector<float> data(30'000, 1);
-      for (const auto algorithm : {"ring", "direct", "chain"}) communicator.allreduce(std::span(data), ReduceOp::sum, {.algorithm = algorithm});
+      for (const auto algorithm : {"ring", "direct", "chain"})
+        communicator.allreduce(std::span(data), ReduceOp::sum, {.algorithm = algorithm});
       if (data[29'999] != 125) seat.tell("wrong sum");
     });
     EXPECT_TRUE(stories.empty()) << stories.front();
@@ -176,7 +185,11 @@ void expect_late_rank_named(bool before) {
     }
     if (seat.rank == 2) {
       // Inside the operation, and not done with it: nobody has come to receive.
-      communicator.start({.collective = Collective::allreduce, .input = data.data(), .output = data.data(), .count = 100, .options = {.algorithm = "ring"}});
+      communicator.start({.collective = Collective::allreduce,
+                          .input = data.data(),
+                          .output = data.data(),
+                          .count = 100,
+                          .options = {.algorithm = "ring"}});
       seat.tell("ready");
       std::this_thread::sleep_for(30s);
     }
@@ -199,7 +212,10 @@ void expect_late_rank_named(bool before) {
     const auto& lines = all[static_cast<std::size_t>(rank)].lines;
     ASSERT_EQ(lines.size(), 2U);
     EXPECT_EQ(lines[1].substr(0, 8), "timeout ") << lines[1];
-    EXPECT_NE(lines[1].find(before ? "rank 2 has not entered it" : "rank 2 has entered it but is silent"), std::string::npos) << lines[1];
+    EXPECT_NE(
+        lines[1].find(before ? "rank 2 has not entered it" : "rank 2 has entered it but is silent"),
+        std::string::npos)
+        << lines[1];
   }
 }
 

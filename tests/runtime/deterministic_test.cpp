@@ -21,8 +21,10 @@ float rough(int rank, std::size_t element) {
 
 template <class T>
 T from_float(float value) {
-  if constexpr (std::is_same_v<T, bf16>) return to_bf16(value);
-  else return value;
+  if constexpr (std::is_same_v<T, bf16>)
+    return to_bf16(value);
+  else
+    return value;
 }
 float plus(float a, float b) { return a + b; }
 bf16 plus(bf16 a, bf16 b) { return to_bf16(to_float(a) + to_float(b)); }
@@ -66,8 +68,10 @@ void expect_left_folds(int size) {
     const auto mine = contribution<T>(c.rank(), 0, count * static_cast<std::size_t>(size));
     std::vector<T> part(count);
     if (algorithm.empty() || algorithm == "linear" || algorithm == "direct") {
-      c.reduce_scatter(std::span<const T>(mine), std::span(part), ReduceOp::sum, {.algorithm = algorithm});
-      if (!same_bits<T>(part, left_fold<T>(size, count * static_cast<std::size_t>(c.rank()), count)))
+      c.reduce_scatter(std::span<const T>(mine), std::span(part), ReduceOp::sum,
+                       {.algorithm = algorithm});
+      if (!same_bits<T>(part,
+                        left_fold<T>(size, count * static_cast<std::size_t>(c.rank()), count)))
         wrong.add(c.rank(), fmt::format("reduce_scatter '{}' of {}", algorithm, count));
     }
   };
@@ -97,7 +101,8 @@ TEST(Deterministic, bf16_sums_round_after_every_rank) {
 TEST(Deterministic, the_data_would_show_another_order) {
   const auto in_order = left_fold<float>(3, 0, 1000);
   std::size_t differs = 0;
-  for (std::size_t i = 0; i < 1000; ++i) differs += rough(0, i) + (rough(1, i) + rough(2, i)) != in_order[i] ? 1 : 0;
+  for (std::size_t i = 0; i < 1000; ++i)
+    differs += rough(0, i) + (rough(1, i) + rough(2, i)) != in_order[i] ? 1 : 0;
   EXPECT_GT(differs, 100U);
 }
 
@@ -107,7 +112,8 @@ TEST(Deterministic, bits_do_not_depend_on_how_buffers_are_fused) {
       [](Communicator& c) {
         for (const std::size_t count : {5UL, 600UL, 40000UL}) {
           auto fused = contribution<float>(c.rank(), 0, 2 * count);
-          auto first = contribution<float>(c.rank(), 0, count), second = contribution<float>(c.rank(), count, count);
+          auto first = contribution<float>(c.rank(), 0, count),
+               second = contribution<float>(c.rank(), count, count);
           c.allreduce(std::span(fused));
           c.allreduce(std::span(first));
           c.allreduce(std::span(second));
@@ -124,13 +130,17 @@ TEST(Deterministic, algorithms_of_another_order_are_refused_by_name) {
       [](Communicator& c) {
         std::vector<float> data(100);
         for (const auto& algorithm : algorithms()) {
-          if (algorithm.collective != Collective::allreduce || algorithm.traits.rank_order || algorithm.name == "two_level") continue;
+          if (algorithm.collective != Collective::allreduce || algorithm.traits.rank_order ||
+              algorithm.name == "two_level")
+            continue;
           try {
             c.allreduce(std::span(data), ReduceOp::sum, {.algorithm = algorithm.name});
             ADD_FAILURE() << algorithm.name;
           } catch (const Error& error) {
             EXPECT_EQ(error.code(), Errc::unsupported);
-            EXPECT_NE(std::string(error.what()).find(fmt::format("{} does not combine in rank order", algorithm.name)), std::string::npos)
+            EXPECT_NE(std::string(error.what())
+                          .find(fmt::format("{} does not combine in rank order", algorithm.name)),
+                      std::string::npos)
                 << error.what();
           }
         }
@@ -144,11 +154,13 @@ TEST(Deterministic, the_choice_is_always_of_rank_order) {
     test::on_local(
         size,
         [](Communicator& c) {
-          for (const auto collective : {Collective::allreduce, Collective::reduce, Collective::reduce_scatter})
+          for (const auto collective :
+               {Collective::allreduce, Collective::reduce, Collective::reduce_scatter})
             for (std::size_t count = 1; count < (1U << 24); count *= 8) {
               const auto best = c.explain({.collective = collective, .count = count}).front();
               ASSERT_TRUE(best.refused.empty());
-              ASSERT_TRUE(find_algorithm(collective, best.algorithm).traits.rank_order) << best.algorithm;
+              ASSERT_TRUE(find_algorithm(collective, best.algorithm).traits.rank_order)
+                  << best.algorithm;
             }
         },
         deterministic());
@@ -167,7 +179,8 @@ TEST(Deterministic, an_installed_schedule_of_another_order_is_refused_too) {
           ADD_FAILURE();
         } catch (const Error& error) {
           EXPECT_EQ(error.code(), Errc::unsupported);
-          EXPECT_NE(std::string(error.what()).find("mine does not combine in rank order"), std::string::npos);
+          EXPECT_NE(std::string(error.what()).find("mine does not combine in rank order"),
+                    std::string::npos);
         }
       },
       deterministic());

@@ -25,8 +25,10 @@ void tags_out_of_order(Communicator& c) {
   if (c.rank() == 0) {
     std::vector<Numbers> out;
     std::vector<Request> requests;
-    for (std::uint32_t tag = 0; tag < kTags; ++tag) out.push_back(numbers(100 + tag * 20000, static_cast<int>(tag)));
-    for (std::uint32_t tag = 0; tag < kTags; ++tag) requests.push_back(c.isend(view(out[tag]), 1, tag));
+    for (std::uint32_t tag = 0; tag < kTags; ++tag)
+      out.push_back(numbers(100 + tag * 20000, static_cast<int>(tag)));
+    for (std::uint32_t tag = 0; tag < kTags; ++tag)
+      requests.push_back(c.isend(view(out[tag]), 1, tag));
     c.wait_all(requests);
   } else if (c.rank() == 1) {
     for (const std::uint32_t tag : {3U, 0U, 4U, 2U, 1U}) {
@@ -122,7 +124,8 @@ TEST(Messages, travel_round_a_ring) {
       Numbers travelling = numbers(5000, c.rank());
       for (int hop = 0; hop < size; ++hop) {
         Numbers in(5000);
-        c.sendrecv(view(travelling), (c.rank() + 1) % size, std::span(in), (c.rank() + size - 1) % size, 1);
+        c.sendrecv(view(travelling), (c.rank() + 1) % size, std::span(in),
+                   (c.rank() + size - 1) % size, 1);
         travelling.swap(in);
       }
       ASSERT_EQ(travelling, numbers(5000, c.rank()));
@@ -184,7 +187,9 @@ TEST(Messages, that_never_come_end_at_the_deadline_and_name_peer_and_tag) {
   ASSERT_TRUE(errors[0] && errors[1]);
   for (const auto& error : errors) EXPECT_EQ(error->code(), Errc::timeout);
   const std::string both = std::string(errors[0]->what()) + errors[1]->what();
-  EXPECT_TRUE(both.find("from rank 1 with tag 77") != std::string::npos || both.find("from rank 0 with tag 78") != std::string::npos) << both;
+  EXPECT_TRUE(both.find("from rank 1 with tag 77") != std::string::npos ||
+              both.find("from rank 0 with tag 78") != std::string::npos)
+      << both;
 }
 
 TEST(Messages, to_ranks_that_do_not_exist_are_refused_and_nothing_is_lost) {
@@ -196,7 +201,9 @@ TEST(Messages, to_ranks_that_do_not_exist_are_refused_and_nothing_is_lost) {
         ADD_FAILURE();
       } catch (const Error& error) {
         EXPECT_EQ(error.code(), Errc::invalid_argument);
-        EXPECT_NE(std::string(error.what()).find(fmt::format("rank {} does not exist among 2", nobody)), std::string::npos);
+        EXPECT_NE(
+            std::string(error.what()).find(fmt::format("rank {} does not exist among 2", nobody)),
+            std::string::npos);
       }
     }
     c.barrier();

@@ -30,14 +30,22 @@ const Case kCases[] = {
      "allreduce of", "allreduce of"},
     {"other type",
      [](Communicator& c, std::vector<float>& data, bool odd) {
-       if (odd) c.allreduce(std::span(reinterpret_cast<std::int32_t*>(data.data()), data.size()));
-       else c.allreduce(std::span(data));
+       if (odd)
+         c.allreduce(std::span(reinterpret_cast<std::int32_t*>(data.data()), data.size()));
+       else
+         c.allreduce(std::span(data));
      },
      " f32 sum", " i32 sum"},
     {"other reduction",
-     [](Communicator& c, std::vector<float>& data, bool odd) { c.allreduce(std::span(data), odd ? ReduceOp::max : ReduceOp::sum); },
+     [](Communicator& c, std::vector<float>& data, bool odd) {
+       c.allreduce(std::span(data), odd ? ReduceOp::max : ReduceOp::sum);
+     },
      " f32 sum", " f32 max"},
-    {"other root", [](Communicator& c, std::vector<float>& data, bool odd) { c.broadcast(std::span(data), odd ? 1 : 0); }, "root 0", "root 1"},
+    {"other root",
+     [](Communicator& c, std::vector<float>& data, bool odd) {
+       c.broadcast(std::span(data), odd ? 1 : 0);
+     },
+     "root 0", "root 1"},
     {"other order, other sizes",
      [](Communicator& c, std::vector<float>& data, bool odd) {
        const auto small = std::span(data).first(data.size() / 4);
@@ -55,7 +63,9 @@ const Case kCases[] = {
 };
 
 // One process group runs all cases, each in a fresh communicator.
-void expect_all_caught(int size, std::size_t count, const std::function<int(std::size_t)>& odd_rank_of, std::string_view algorithm = "") {
+void expect_all_caught(int size, std::size_t count,
+                       const std::function<int(std::size_t)>& odd_rank_of,
+                       std::string_view algorithm = "") {
   test::ForkedRanks ranks(size, [&](const test::Seat& seat) {
     for (std::size_t i = 0; i < std::size(kCases); ++i) {
       Options options{.timeout = 10s};
@@ -77,14 +87,17 @@ void expect_all_caught(int size, std::size_t count, const std::function<int(std:
   const auto all = ranks.finish(60s);
   for (int rank = 0; rank < size; ++rank) {
     const auto& lines = all[static_cast<std::size_t>(rank)].lines;
-    ASSERT_EQ(lines.size(), std::size(kCases)) << "rank " << rank << (lines.empty() ? "" : lines.back());
+    ASSERT_EQ(lines.size(), std::size(kCases))
+        << "rank " << rank << (lines.empty() ? "" : lines.back());
     for (std::size_t i = 0; i < lines.size(); ++i) {
-      const auto story = fmt::format("{} of {} floats, rank {} of {}: {}", kCases[i].what, count, rank, size, lines[i]);
+      const auto story = fmt::format("{} of {} floats, rank {} of {}: {}", kCases[i].what, count,
+                                     rank, size, lines[i]);
       const auto bar = lines[i].find('|');
       EXPECT_LT(std::stoi(lines[i].substr(0, bar)), 2000) << story;
       EXPECT_EQ(lines[i].substr(bar + 1, 9), "mismatch|") << story;
       EXPECT_NE(lines[i].find("differs: rank "), std::string::npos) << story;
-      EXPECT_NE(lines[i].find(fmt::format("rank {} called", odd_rank_of(i))), std::string::npos) << story;
+      EXPECT_NE(lines[i].find(fmt::format("rank {} called", odd_rank_of(i))), std::string::npos)
+          << story;
       EXPECT_NE(lines[i].find(kCases[i].ours), std::string::npos) << story;
       EXPECT_NE(lines[i].find(kCases[i].theirs), std::string::npos) << story;
     }
@@ -94,13 +107,15 @@ void expect_all_caught(int size, std::size_t count, const std::function<int(std:
 TEST(Mismatched, calls_of_2_and_4_ranks_are_caught_at_every_size_and_name_both_sides) {
   for (const int size : {2, 4})
     for (const std::size_t count : {8UL, 1000UL, 50'000UL, 400'000UL})
-      for (const int odd : {0, 1, size - 1}) expect_all_caught(size, count, [=](std::size_t) { return odd; });
+      for (const int odd : {0, 1, size - 1})
+        expect_all_caught(size, count, [=](std::size_t) { return odd; });
 }
 
 TEST(Mismatched, calls_are_caught_on_every_path) {
   for (const auto algorithm : {"ring", "direct", "flat", "linear", "binomial", "chain"})
     for (const std::size_t count : {100UL, 100'000UL})
-      expect_all_caught(4, count, [](std::size_t i) { return static_cast<int>(i % 4); }, algorithm);
+      expect_all_caught(
+          4, count, [](std::size_t i) { return static_cast<int>(i % 4); }, algorithm);
 }
 
 // Rank 0 runs ahead through operations that wait for nobody: the other is caught all the same.
@@ -112,7 +127,8 @@ TEST(Mismatched, a_rank_that_never_waits_is_caught_where_it_first_does) {
       if (seat.rank == 0) {
         communicator.broadcast(std::span(data), 0, {.algorithm = "direct"});
       } else {
-        communicator.reduce(std::span<const float>(small), std::span<float>(), 0, ReduceOp::sum, {.algorithm = "binomial"});
+        communicator.reduce(std::span<const float>(small), std::span<float>(), 0, ReduceOp::sum,
+                            {.algorithm = "binomial"});
       }
       communicator.barrier();
       seat.tell("nothing was noticed");
@@ -136,7 +152,8 @@ TEST(Mismatched, counts_that_only_their_owners_know_are_an_error_too) {
       seat.tell("nothing was noticed");
     } catch (const Error& error) {
       const std::string text = error.what();
-      if (error.code() != Errc::mismatch || text.find("40 bytes") == std::string::npos || text.find("44") == std::string::npos)
+      if (error.code() != Errc::mismatch || text.find("40 bytes") == std::string::npos ||
+          text.find("44") == std::string::npos)
         seat.tell(text);
     }
   });

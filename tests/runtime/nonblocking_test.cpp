@@ -20,19 +20,24 @@ struct Flight {
   Request request;
 };
 
-Flight start_sum(Communicator& communicator, std::size_t count, int salt, std::string_view algorithm = "") {
+Flight start_sum(Communicator& communicator, std::size_t count, int salt,
+                 std::string_view algorithm = "") {
   const int size = communicator.size();
   Flight flight;
   flight.data.assign(count, (communicator.rank() + 1) * (salt + 1));
   flight.sum = std::int64_t{size} * (size + 1) / 2 * (salt + 1);
-  flight.request = communicator.start({.collective = Collective::allreduce, .dtype = DType::i64,
-                                       .input = flight.data.data(), .output = flight.data.data(), .count = count,
+  flight.request = communicator.start({.collective = Collective::allreduce,
+                                       .dtype = DType::i64,
+                                       .input = flight.data.data(),
+                                       .output = flight.data.data(),
+                                       .count = count,
                                        .options = {.algorithm = algorithm}});
   return flight;
 }
 
 bool is_exact(const Flight& flight) {
-  return std::all_of(flight.data.begin(), flight.data.end(), [&](std::int64_t x) { return x == flight.sum; });
+  return std::all_of(flight.data.begin(), flight.data.end(),
+                     [&](std::int64_t x) { return x == flight.sum; });
 }
 
 void several_in_any_order(Communicator& communicator) {
@@ -41,7 +46,8 @@ void several_in_any_order(Communicator& communicator) {
     std::vector<Flight> flights;
     flights.reserve(8);
     const char* names[] = {"", "ring", "flat", "direct", "halving_doubling"};
-    for (int i = 0; i < 8; ++i) flights.push_back(start_sum(communicator, random() % 5000, i, names[random() % 5]));
+    for (int i = 0; i < 8; ++i)
+      flights.push_back(start_sum(communicator, random() % 5000, i, names[random() % 5]));
     std::vector<std::size_t> order(flights.size());
     std::iota(order.begin(), order.end(), 0);
     std::shuffle(order.begin(), order.end(), random);
@@ -76,7 +82,8 @@ TEST(Started, collectives_mix_with_blocking_ones_and_messages) {
         communicator.allreduce(std::span(blocking));  // comes after the two
         const Request all[] = {second.request, outgoing, incoming, first.request};
         communicator.wait_all(all);
-        const bool fine = is_exact(first) && is_exact(second) && blocking[99] == size * (size - 1) / 2 &&
+        const bool fine = is_exact(first) && is_exact(second) &&
+                          blocking[99] == size * (size - 1) / 2 &&
                           std::count(in.begin(), in.end(), left) == 2000;
         if (!fine) wrong.add(me, fmt::format("rank {} repeat {}", me, repeat));
       }
@@ -89,10 +96,12 @@ TEST(Started, more_plans_than_are_remembered_do_not_disturb_those_in_flight) {
   test::on_local(2, [](Communicator& communicator) {
     std::vector<Flight> flights;
     flights.reserve(600);
-    for (std::size_t i = 0; i < 600; ++i) flights.push_back(start_sum(communicator, i + 1, static_cast<int>(i)));
+    for (std::size_t i = 0; i < 600; ++i)
+      flights.push_back(start_sum(communicator, i + 1, static_cast<int>(i)));
     // A call that is refused must not leave the planner with a forgotten plan either.
     std::vector<float> data(700);
-    EXPECT_THROW(communicator.allreduce(std::span(data), ReduceOp::sum, {.algorithm = "none"}), Error);
+    EXPECT_THROW(communicator.allreduce(std::span(data), ReduceOp::sum, {.algorithm = "none"}),
+                 Error);
     for (auto& flight : flights) {
       communicator.wait(flight.request);
       ASSERT_TRUE(is_exact(flight));
@@ -104,7 +113,10 @@ TEST(Started, a_rank_that_leaves_in_the_middle_is_named) {
   const auto errors = test::try_local(2, [](Communicator& communicator) {
     std::vector<float> data(1000, 1);
     if (communicator.rank() == 1) {
-      communicator.start({.collective = Collective::allreduce, .input = data.data(), .output = data.data(), .count = 1000,
+      communicator.start({.collective = Collective::allreduce,
+                          .input = data.data(),
+                          .output = data.data(),
+                          .count = 1000,
                           .options = {.algorithm = "ring"}});
       return;  // neither waited for nor finished
     }
@@ -126,7 +138,8 @@ void uneven_groups(Communicator& parent, test::Complaints& wrong) {
   const int size = members[colour];
   if (group.size() != size || group.rank() != first[colour] + size - 1 - me)
     wrong.add(me, fmt::format("rank {}: became {} of {}", me, group.rank(), group.size()));
-  if (twin.size() != parent.size() || twin.rank() != me) wrong.add(me, "the duplicate is different");
+  if (twin.size() != parent.size() || twin.rank() != me)
+    wrong.add(me, "the duplicate is different");
   for (int repeat = 0; repeat < 20; ++repeat) {
     // Interleaved: begun on the parent, done on the others, finished on the parent.
     auto above = start_sum(parent, 4000, repeat, repeat % 2 == 0 ? "ring" : "");

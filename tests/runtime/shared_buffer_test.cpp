@@ -30,7 +30,8 @@ void sum_again_and_again(Communicator& c) {
       c.allreduce(data, ReduceOp::sum, {.algorithm = algorithm});
       const auto size = c.size();
       const auto expected = static_cast<float>(size * (size - 1) / 2 + repeat * size);
-      ASSERT_EQ(std::count(data.begin(), data.end(), expected), static_cast<std::ptrdiff_t>(count)) << algorithm;
+      ASSERT_EQ(std::count(data.begin(), data.end(), expected), static_cast<std::ptrdiff_t>(count))
+          << algorithm;
     }
   }
 }
@@ -53,7 +54,8 @@ TEST(SharedBuffers, work_out_of_place_at_differing_offsets) {
     if (c.rank() == 1) filler = c.alloc_shared(10'000);  // so that offsets differ
     auto in = c.alloc_shared(4000), out = c.alloc_shared(4000);
     std::fill(in.as<float>().begin(), in.as<float>().end(), 3.0F);
-    c.allreduce(std::span<const float>(in.as<float>()), out.as<float>(), ReduceOp::sum, {.algorithm = "shared"});
+    c.allreduce(std::span<const float>(in.as<float>()), out.as<float>(), ReduceOp::sum,
+                {.algorithm = "shared"});
     EXPECT_EQ(std::count(out.as<float>().begin(), out.as<float>().end(), 6.0F), 1000);
     EXPECT_EQ(std::count(in.as<float>().begin(), in.as<float>().end(), 3.0F), 1000);
   });
@@ -61,7 +63,8 @@ TEST(SharedBuffers, work_out_of_place_at_differing_offsets) {
 
 TEST(SharedBuffers, on_some_ranks_only_are_a_mismatch_and_not_garbage) {
   const auto errors = test::try_local(2, [](Communicator& c) {
-    constexpr std::size_t kCount = 300'000;  // large enough that shared buffers get their own algorithm
+    constexpr std::size_t kCount =
+        300'000;  // large enough that shared buffers get their own algorithm
     auto buffer = c.alloc_shared(kCount * sizeof(float));
     std::vector<float> own(kCount, 1);
     std::fill(buffer.as<float>().begin(), buffer.as<float>().end(), 1.0F);
@@ -99,7 +102,8 @@ TEST(SharedBuffers, that_do_not_fit_are_an_error_that_says_so_and_nothing_is_los
           ADD_FAILURE();
         } catch (const Error& error) {
           EXPECT_EQ(error.code(), Errc::out_of_memory);
-          EXPECT_NE(std::string(error.what()).find("1 MiB arena"), std::string::npos) << error.what();
+          EXPECT_NE(std::string(error.what()).find("1 MiB arena"), std::string::npos)
+              << error.what();
         }
         // Freed in the middle and at the end, the pieces become one again.
         buffers.erase(buffers.begin() + 1);
@@ -117,7 +121,8 @@ TEST(SharedBuffers, come_zeroed_however_often_they_were_used) {
         for (int i = 0; i < 3; ++i) {
           auto buffer = c.alloc_shared(100'000);
           const auto bytes = buffer.as<std::uint8_t>();
-          EXPECT_TRUE(std::all_of(bytes.begin(), bytes.end(), [](std::uint8_t b) { return b == 0; }));
+          EXPECT_TRUE(
+              std::all_of(bytes.begin(), bytes.end(), [](std::uint8_t b) { return b == 0; }));
           std::fill(bytes.begin(), bytes.end(), std::uint8_t{7});
         }
       },

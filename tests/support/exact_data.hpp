@@ -16,7 +16,7 @@ struct Trial {
   ReduceOp op = ReduceOp::sum;
   int root = 0;
   bool in_place = false;
-  bool ragged = false;         // parts of different sizes, some empty
+  bool ragged = false;  // parts of different sizes, some empty
   bool shared_buffers = false;
 };
 std::string to_string(const Trial& trial);

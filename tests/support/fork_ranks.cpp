@@ -28,7 +28,8 @@ std::string fresh_rendezvous() {
   return fmt::format("sinew-test-{}-{}", getpid(), ++groups);
 }
 
-[[noreturn]] void live(const Seat& seat, pid_t parent, const std::function<void(const Seat&)>& body) {
+[[noreturn]] void live(const Seat& seat, pid_t parent,
+                       const std::function<void(const Seat&)>& body) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (getppid() != parent) _exit(1);  // it died before we asked
   int status = 0;
@@ -107,7 +108,8 @@ bool ForkedRanks::read_some(std::chrono::steady_clock::time_point until) {
   std::vector<pollfd> entries;
   for (const auto& child : children_) entries.push_back({child.report, POLLIN, 0});
   const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - Clock::now()).count();
-  if (std::all_of(entries.begin(), entries.end(), [](const pollfd& e) { return e.fd < 0; }) || left <= 0)
+  if (std::all_of(entries.begin(), entries.end(), [](const pollfd& e) { return e.fd < 0; }) ||
+      left <= 0)
     return false;
   ::poll(entries.data(), entries.size(), static_cast<int>(left));
   for (std::size_t i = 0; i < entries.size(); ++i) {

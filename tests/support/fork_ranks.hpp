@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "transport/segment.hpp"
 #include <sinew/communicator.hpp>
+#include "transport/segment.hpp"
 
 namespace sinew::test {
 

@@ -6,7 +6,8 @@
 
 namespace sinew::test {
 
-std::vector<std::optional<Error>> try_local(int size, const std::function<void(Communicator&)>& body,
+std::vector<std::optional<Error>> try_local(int size,
+                                            const std::function<void(Communicator&)>& body,
                                             const LocalSetup& setup) {
   const auto hub = LocalHub::make(size, setup.segment, setup.cores);
   std::vector<std::optional<Error>> errors(static_cast<std::size_t>(size));

@@ -7,8 +7,8 @@
 #include <optional>
 #include <vector>
 
-#include "transport/segment.hpp"
 #include <sinew/communicator.hpp>
+#include "transport/segment.hpp"
 
 namespace sinew::test {
 
@@ -21,10 +21,12 @@ struct LocalSetup {
 };
 
 /// Each rank's error, if it threw one.
-std::vector<std::optional<Error>> try_local(int size, const std::function<void(Communicator&)>& body,
+std::vector<std::optional<Error>> try_local(int size,
+                                            const std::function<void(Communicator&)>& body,
                                             const LocalSetup& setup = {});
 /// The same, for bodies that must not throw: rethrows the first error.
-void on_local(int size, const std::function<void(Communicator&)>& body, const LocalSetup& setup = {});
+void on_local(int size, const std::function<void(Communicator&)>& body,
+              const LocalSetup& setup = {});
 
 /// Collects what is wrong from all ranks.
 class Complaints {

@@ -20,8 +20,8 @@ namespace {
 struct Network {
   struct Message {
     const Transfer* sender;
-    std::vector<std::byte> copy;           // buffered
-    std::span<const std::byte> original;   // synchronous: read when it is received
+    std::vector<std::byte> copy;          // buffered
+    std::span<const std::byte> original;  // synchronous: read when it is received
     bool taken = false;
   };
   using Lane = std::tuple<int, int, int>;
@@ -52,7 +52,8 @@ class Seat final : public Decorated {
     const Network::Lane key{rank(), transfer.peer, transfer.channel};
     if (network_->stall(key, false, transfer)) return Progress::pending;
     auto& lane = network_->lanes[key];
-    const auto at = std::find_if(lane.begin(), lane.end(), [&](const auto& m) { return m.sender == &transfer; });
+    const auto at = std::find_if(lane.begin(), lane.end(),
+                                 [&](const auto& m) { return m.sender == &transfer; });
     if (at != lane.end()) {
       if (!at->taken) return Progress::pending;
       lane.erase(at);
@@ -67,12 +68,19 @@ class Seat final : public Decorated {
     return Progress::done;
   }
   Progress recv(Transfer& transfer, std::span<std::byte> data) noexcept override {
-    return receive(transfer, data, [&](std::span<const std::byte> from) { std::copy(from.begin(), from.end(), data.begin()); });
+    return receive(transfer, data, [&](std::span<const std::byte> from) {
+      std::copy(from.begin(), from.end(), data.begin());
+    });
   }
-  Progress recv_reduce(Transfer& transfer, std::span<std::byte> data, const Reducer& reducer) noexcept override {
-    return receive(transfer, data, [&](std::span<const std::byte> from) { reducer.pair(data.data(), from.data(), data.size() / reducer.element_bytes); });
+  Progress recv_reduce(Transfer& transfer, std::span<std::byte> data,
+                       const Reducer& reducer) noexcept override {
+    return receive(transfer, data, [&](std::span<const std::byte> from) {
+      reducer.pair(data.data(), from.data(), data.size() / reducer.element_bytes);
+    });
   }
-  std::unique_ptr<Transport> subset(std::span<const int>, std::string_view, Deadline) override { return nullptr; }
+  std::unique_ptr<Transport> subset(std::span<const int>, std::string_view, Deadline) override {
+    return nullptr;
+  }
 
  private:
   template <class Consume>
@@ -128,7 +136,8 @@ SeededWorld::SeededWorld(const World& world, std::size_t chunk_elements, bool po
 SeededWorld::~SeededWorld() = default;
 
 bool SeededWorld::has_output(int rank) const {
-  const bool root_only = world_.collective == Collective::reduce || world_.collective == Collective::gather;
+  const bool root_only =
+      world_.collective == Collective::reduce || world_.collective == Collective::gather;
   return rank == world_.root || !root_only;
 }
 
@@ -144,14 +153,27 @@ std::vector<std::uint64_t> SeededWorld::expected(int rank) const {
   const auto part = result.size() / inputs_.size();
   for (std::size_t i = 0; i < result.size(); ++i) switch (world_.collective) {
       case Collective::allreduce:
-      case Collective::reduce: result[i] = sum(i); break;
-      case Collective::broadcast: result[i] = inputs_[root][i]; break;
+      case Collective::reduce:
+        result[i] = sum(i);
+        break;
+      case Collective::broadcast:
+        result[i] = inputs_[root][i];
+        break;
       case Collective::allgather:
-      case Collective::gather: result[i] = inputs_[i / part][i % part]; break;
-      case Collective::reduce_scatter: result[i] = sum(me * result.size() + i); break;
-      case Collective::scatter: result[i] = inputs_[root][me * result.size() + i]; break;
-      case Collective::alltoall: result[i] = inputs_[i / part][me * part + i % part]; break;
-      case Collective::barrier: break;
+      case Collective::gather:
+        result[i] = inputs_[i / part][i % part];
+        break;
+      case Collective::reduce_scatter:
+        result[i] = sum(me * result.size() + i);
+        break;
+      case Collective::scatter:
+        result[i] = inputs_[root][me * result.size() + i];
+        break;
+      case Collective::alltoall:
+        result[i] = inputs_[i / part][me * part + i % part];
+        break;
+      case Collective::barrier:
+        break;
     }
   return result;
 }
@@ -159,7 +181,8 @@ std::vector<std::uint64_t> SeededWorld::expected(int rank) const {
 Ending SeededWorld::run(Sends sends, unsigned seed) {
   const auto size = world_.ranks.size();
   if (!hub_) {
-    hub_ = LocalHub::make(static_cast<int>(size), {.slot_bytes = 1024, .lane_slot_bytes = 64, .arena_bytes = 4096});
+    hub_ = LocalHub::make(static_cast<int>(size),
+                          {.slot_bytes = 1024, .lane_slot_bytes = 64, .arena_bytes = 4096});
     seats_.clear();
     for (std::size_t rank = 0; rank < size; ++rank)
       seats_.push_back(std::make_unique<Seat>(hub_->join(static_cast<int>(rank))));
@@ -185,7 +208,8 @@ Ending SeededWorld::run(Sends sends, unsigned seed) {
     ranks[r].input = inputs_[r];
     ranks[r].output.assign(schedule.chunks[1] * chunk_elements_, 0xBAD0BAD0BAD0BAD0);
     ranks[r].plan = std::make_unique<Plan>(schedule, std::move(binding));
-    ranks[r].run.set(*ranks[r].plan, reinterpret_cast<const std::byte*>(ranks[r].input.data()), reinterpret_cast<std::byte*>(ranks[r].output.data()));
+    ranks[r].run.set(*ranks[r].plan, reinterpret_cast<const std::byte*>(ranks[r].input.data()),
+                     reinterpret_cast<std::byte*>(ranks[r].output.data()));
   }
   const OpTag tag{++sequence_, 0xABCD};
   std::size_t left = size;
@@ -210,7 +234,8 @@ Ending SeededWorld::run(Sends sends, unsigned seed) {
       // From here on the buffers are the caller's again.
       std::fill(rank.input.begin(), rank.input.end(), 0xDEADDEADDEADDEAD);
       std::fill(rank.output.begin(), rank.output.end(), 0xDEADDEADDEADDEAD);
-      if (world_.collective == Collective::barrier && !std::all_of(ranks.begin(), ranks.end(), [](const Rank& other) { return other.begun; }))
+      if (world_.collective == Collective::barrier &&
+          !std::all_of(ranks.begin(), ranks.end(), [](const Rank& other) { return other.begun; }))
         ending = Ending::wrong;
     }
     return fresh || rank.run.moved() || network.activity != before || progress == Progress::done;
@@ -229,7 +254,8 @@ Ending SeededWorld::run(Sends sends, unsigned seed) {
     idle = 0;
   }
   for (std::size_t r = 0; r < size && ending == Ending::right; ++r)
-    if (has_output(static_cast<int>(r)) && ranks[r].result != expected(static_cast<int>(r))) ending = Ending::wrong;
+    if (has_output(static_cast<int>(r)) && ranks[r].result != expected(static_cast<int>(r)))
+      ending = Ending::wrong;
   if (ending != Ending::right) hub_.reset();
   return ending;
 }

@@ -19,9 +19,9 @@ namespace sinew::test {
 enum class Ending : std::uint8_t { right, wrong, stuck, failed };
 std::string_view name(Ending ending);
 
-/// Every chunk holds `chunk_elements` distinct numbers. The world must be well-formed (verify() does
-/// not call it malformed); whether it is right is what run() finds out. `posts_all`: as schedules are
-/// run that others wrote; those of the registry post only where somebody waits.
+/// Every chunk holds `chunk_elements` distinct numbers. The world must be well-formed (verify()
+/// does not call it malformed); whether it is right is what run() finds out. `posts_all`: as
+/// schedules are run that others wrote; those of the registry post only where somebody waits.
 class SeededWorld {
  public:
   SeededWorld(const World& world, std::size_t chunk_elements, bool posts_all);

@@ -20,7 +20,9 @@ using namespace std::chrono_literals;
 std::vector<test::Trial> trials_for(int size) {
   std::vector<test::Trial> trials;
   for (const auto& trial : test::sweep(size))
-    if (trial.algorithm->fits({0, size, 0, 1, {}}, {}) && trial.op == ReduceOp::sum && trial.dtype == DType::f32) trials.push_back(trial);
+    if (trial.algorithm->fits({0, size, 0, 1, {}}, {}) && trial.op == ReduceOp::sum &&
+        trial.dtype == DType::f32)
+      trials.push_back(trial);
   return trials;
 }
 
@@ -46,7 +48,9 @@ TEST(Delayed, every_algorithm_without_shared_memory_stays_exact) {
 // A clock that stands until it is moved.
 struct Standing {
   std::atomic<std::int64_t> ns{1'000'000};
-  Clock::time_point operator()() const { return Clock::time_point(std::chrono::nanoseconds(ns.load())); }
+  Clock::time_point operator()() const {
+    return Clock::time_point(std::chrono::nanoseconds(ns.load()));
+  }
 };
 
 TEST(Delayed, a_message_takes_latency_and_its_time_on_the_wire) {
@@ -82,7 +86,8 @@ TEST(Faulty, stalls_in_any_order_change_nothing) {
   for (const std::uint64_t seed : {1U, 2U, 3U}) {
     test::LocalSetup setup;
     setup.decorate = [=](std::unique_ptr<Transport> inner) {
-      return std::make_unique<FaultyTransport>(std::move(inner), Faults{.seed = seed, .stall_chance = 0.4});
+      return std::make_unique<FaultyTransport>(std::move(inner),
+                                               Faults{.seed = seed, .stall_chance = 0.4});
     };
     expect_exact(4, setup);
   }
@@ -95,22 +100,27 @@ TEST(Faulty, a_fault_is_every_ranks_error_and_names_the_right_peer) {
       setup.options.timeout = 20s;
       setup.decorate = [=](std::unique_ptr<Transport> inner) -> std::unique_ptr<Transport> {
         const bool strikes = inner->rank() == 1;
-        return std::make_unique<FaultyTransport>(std::move(inner), Faults{.stall_chance = 0.2, .fail_at = strikes ? at : 0,
-                                                                          .failure = {Errc::system, 2, "the cable to rank 2 is cut"}});
+        return std::make_unique<FaultyTransport>(
+            std::move(inner), Faults{.stall_chance = 0.2,
+                                     .fail_at = strikes ? at : 0,
+                                     .failure = {Errc::system, 2, "the cable to rank 2 is cut"}});
       };
       const auto errors = test::try_local(
           3,
           [&](Communicator& c) {
             std::vector<float> data(1000);
-            for (int i = 0; i < 20; ++i) c.allreduce(std::span(data), ReduceOp::sum, {.algorithm = algorithm});
+            for (int i = 0; i < 20; ++i)
+              c.allreduce(std::span(data), ReduceOp::sum, {.algorithm = algorithm});
           },
           setup);
       for (const auto& error : errors) {
         ASSERT_TRUE(error.has_value()) << algorithm << " " << at;
         EXPECT_EQ(error->code(), Errc::system);
         EXPECT_EQ(error->context().peer, 2);
-        EXPECT_NE(std::string(error->what()).find("the cable to rank 2 is cut"), std::string::npos) << error->what();
-        EXPECT_NE(std::string(error->what()).find("allreduce of 1000 f32 sum"), std::string::npos) << error->what();
+        EXPECT_NE(std::string(error->what()).find("the cable to rank 2 is cut"), std::string::npos)
+            << error->what();
+        EXPECT_NE(std::string(error->what()).find("allreduce of 1000 f32 sum"), std::string::npos)
+            << error->what();
       }
     }
 }
@@ -137,7 +147,9 @@ struct Collected final : Observer {
 TEST(Traced, every_transfer_is_an_event_and_both_sides_agree_on_the_bytes) {
   Collected seen;
   test::LocalSetup setup;
-  setup.decorate = [&](std::unique_ptr<Transport> inner) { return std::make_unique<TracedTransport>(std::move(inner), seen); };
+  setup.decorate = [&](std::unique_ptr<Transport> inner) {
+    return std::make_unique<TracedTransport>(std::move(inner), seen);
+  };
   test::on_local(
       4,
       [](Communicator& c) {
@@ -164,7 +176,8 @@ TEST(Decorators, also_cover_groups_that_are_split_off) {
   Collected seen;
   test::LocalSetup setup;
   setup.decorate = [&](std::unique_ptr<Transport> inner) -> std::unique_ptr<Transport> {
-    return std::make_unique<FaultyTransport>(std::make_unique<TracedTransport>(std::move(inner), seen), Faults{.stall_chance = 0.3});
+    return std::make_unique<FaultyTransport>(
+        std::make_unique<TracedTransport>(std::move(inner), seen), Faults{.stall_chance = 0.3});
   };
   test::on_local(
       4,

@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
-#include "transport/cores.hpp"
 #include <sinew/error.hpp>
+#include "transport/cores.hpp"
 
 namespace sinew {
 
@@ -21,7 +21,8 @@ std::shared_ptr<LocalHub> LocalHub::make(int size, const SegmentOptions& options
 
 std::unique_ptr<Transport> LocalHub::join(int rank) {
   if (rank < 0 || rank >= segment_->ranks())
-    throw Error(Errc::invalid_argument, fmt::format("rank {} is not one of {}", rank, segment_->ranks()));
+    throw Error(Errc::invalid_argument,
+                fmt::format("rank {} is not one of {}", rank, segment_->ranks()));
   auto transport = std::make_unique<SharedTransport>(
       "local", segment_, rank, cores_, nullptr,
       [hub = shared_from_this(), rank](std::span<const int> members, std::string_view label,

@@ -16,7 +16,8 @@ namespace sinew {
 class LocalHub : public std::enable_shared_from_this<LocalHub> {
  public:
   /// `cores`: how many processors the ranks share; 0: as many as this process may use.
-  static std::shared_ptr<LocalHub> make(int size, const SegmentOptions& options = {}, int cores = 0);
+  static std::shared_ptr<LocalHub> make(int size, const SegmentOptions& options = {},
+                                        int cores = 0);
   /// One rank's transport; call it once for each rank, from any thread.
   std::unique_ptr<Transport> join(int rank);
 

@@ -15,9 +15,9 @@
 #include <cstring>
 #include <thread>
 
+#include <sinew/error.hpp>
 #include "transport/cores.hpp"
 #include "transport/shm/pid_watch.hpp"
-#include <sinew/error.hpp>
 
 namespace sinew {
 namespace {
@@ -70,7 +70,8 @@ std::pair<sockaddr_un, socklen_t> address_of(const std::string& name) {
   // A leading zero byte: the name lives in the kernel, not in a folder.
   const auto bytes = name.size();
   if (bytes == 0 || bytes > sizeof(address.sun_path) - 1)
-    throw Error(Errc::invalid_argument, fmt::format("rendezvous '{}' must have 1 to {} characters", name, sizeof(address.sun_path) - 1));
+    throw Error(Errc::invalid_argument, fmt::format("rendezvous '{}' must have 1 to {} characters",
+                                                    name, sizeof(address.sun_path) - 1));
   std::memcpy(address.sun_path + 1, name.data(), bytes);
   return {address, static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + bytes)};
 }
@@ -128,7 +129,8 @@ int receive_welcome(const Socket& socket, Welcome& welcome) {
   const auto bytes = recvmsg(socket.get(), &message, MSG_CMSG_CLOEXEC);
   const cmsghdr* header = CMSG_FIRSTHDR(&message);
   if (bytes != sizeof welcome || header == nullptr || header->cmsg_type != SCM_RIGHTS)
-    throw Error(Errc::peer_lost, "rendezvous: rank 0 closed the connection before all had joined", {.peer = 0});
+    throw Error(Errc::peer_lost, "rendezvous: rank 0 closed the connection before all had joined",
+                {.peer = 0});
   int descriptor = -1;
   std::memcpy(&descriptor, CMSG_DATA(header), sizeof(int));
   return descriptor;
@@ -139,7 +141,8 @@ struct Joined {
   int cores;
 };
 
-// Rank 0: collect everybody, then hand out the segment, so that whoever gets it knows all are there.
+// Rank 0: collect everybody, then hand out the segment, so that whoever gets it knows all are
+// there.
 Joined gather_ranks(const ShmJoin& join, Deadline deadline) {
   auto segment = std::make_shared<Segment>(join.size, join.options);
   segment->status(0).pid.store(getpid());
@@ -147,7 +150,8 @@ Joined gather_ranks(const ShmJoin& join, Deadline deadline) {
   const auto [address, bytes] = address_of(join.rendezvous);
   if (bind(listener.get(), reinterpret_cast<const sockaddr*>(&address), bytes) != 0)
     throw Error(errno == EADDRINUSE ? Errc::invalid_argument : Errc::system,
-                fmt::format("rendezvous '{}' is taken: is another job using it? ({})", join.rendezvous, std::strerror(errno)));
+                fmt::format("rendezvous '{}' is taken: is another job using it? ({})",
+                            join.rendezvous, std::strerror(errno)));
   if (listen(listener.get(), join.size) != 0) system_error("listen");
   std::vector<Socket> members;
   std::vector<bool> here(static_cast<std::size_t>(join.size), false);
@@ -158,7 +162,8 @@ Joined gather_ranks(const ShmJoin& join, Deadline deadline) {
       std::vector<int> missing;
       for (int rank = 0; rank < join.size; ++rank)
         if (!here[static_cast<std::size_t>(rank)]) missing.push_back(rank);
-      throw Error(Errc::timeout, fmt::format("rendezvous: rank(s) {} of {} did not join in time", fmt::join(missing, ", "), join.size));
+      throw Error(Errc::timeout, fmt::format("rendezvous: rank(s) {} of {} did not join in time",
+                                             fmt::join(missing, ", "), join.size));
     }
     Socket member(accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC));
     const int pid = member.get() >= 0 ? trusted_pid(member) : -1;
@@ -167,8 +172,12 @@ Joined gather_ranks(const ShmJoin& join, Deadline deadline) {
         recv(member.get(), &hello, sizeof hello, 0) != sizeof hello ||
         std::memcmp(hello.magic, Hello{}.magic, sizeof hello.magic) != 0)
       continue;  // a stranger
-    if (hello.size != join.size || hello.rank < 1 || hello.rank >= join.size || here[static_cast<std::size_t>(hello.rank)])
-      throw Error(Errc::invalid_argument, fmt::format("rendezvous: process {} says it is rank {} of {}, but this job has {} ranks and each joins once", pid, hello.rank, hello.size, join.size));
+    if (hello.size != join.size || hello.rank < 1 || hello.rank >= join.size ||
+        here[static_cast<std::size_t>(hello.rank)])
+      throw Error(Errc::invalid_argument,
+                  fmt::format("rendezvous: process {} says it is rank {} of {}, but this job has "
+                              "{} ranks and each joins once",
+                              pid, hello.rank, hello.size, join.size));
     here[static_cast<std::size_t>(hello.rank)] = true;
     segment->status(hello.rank).pid.store(pid);
     CPU_OR(&cpus, &cpus, &hello.cpus);
@@ -184,16 +193,21 @@ Joined meet_rank_0(const ShmJoin& join, Deadline deadline) {
   Socket socket = make_socket();
   // Rank 0 may be later than we are.
   while (connect(socket.get(), reinterpret_cast<const sockaddr*>(&address), bytes) != 0) {
-    if (errno != ECONNREFUSED && errno != ENOENT && errno != EAGAIN && errno != EINTR) system_error("rendezvous: connect");
+    if (errno != ECONNREFUSED && errno != ENOENT && errno != EAGAIN && errno != EINTR)
+      system_error("rendezvous: connect");
     if (Clock::now() > deadline)
-      throw Error(Errc::timeout, fmt::format("rendezvous: rank 0 did not open '{}' in time", join.rendezvous), {.rank = join.rank, .peer = 0});
+      throw Error(Errc::timeout,
+                  fmt::format("rendezvous: rank 0 did not open '{}' in time", join.rendezvous),
+                  {.rank = join.rank, .peer = 0});
     std::this_thread::sleep_for(1ms);
   }
-  if (trusted_pid(socket) < 0) throw Error(Errc::system, "rendezvous: the listener belongs to another user");
+  if (trusted_pid(socket) < 0)
+    throw Error(Errc::system, "rendezvous: the listener belongs to another user");
   Hello hello;
   hello.rank = join.rank;
   hello.size = join.size;
-  if (send(socket.get(), &hello, sizeof hello, MSG_NOSIGNAL) != sizeof hello) system_error("rendezvous: send");
+  if (send(socket.get(), &hello, sizeof hello, MSG_NOSIGNAL) != sizeof hello)
+    system_error("rendezvous: send");
   // Rank 0's own deadline names who is missing; ours is only for rank 0 itself.
   if (!wait_readable(socket, deadline + 1s))
     throw Error(Errc::timeout, "rendezvous: not all ranks joined in time", {.rank = join.rank});
@@ -212,19 +226,26 @@ bool agree_on_pulling(Segment& segment, int rank, Deadline deadline) {
     for (int peer = 0; peer < ranks; ++peer)
       while (!is_ready(segment.status(peer))) {
         if (Clock::now() > deadline)
-          throw Error(Errc::timeout, fmt::format("rendezvous: rank {} joined but fell silent", peer), {.rank = rank, .peer = peer});
+          throw Error(Errc::timeout,
+                      fmt::format("rendezvous: rank {} joined but fell silent", peer),
+                      {.rank = rank, .peer = peer});
         std::this_thread::sleep_for(50us);
       }
   };
-  segment.status(rank).address[0][0].store(reinterpret_cast<std::uintptr_t>(&word), std::memory_order_release);
-  wait_for_all([](const StatusLine& status) { return status.address[0][0].load(std::memory_order_acquire) != 0; });
+  segment.status(rank).address[0][0].store(reinterpret_cast<std::uintptr_t>(&word),
+                                           std::memory_order_release);
+  wait_for_all([](const StatusLine& status) {
+    return status.address[0][0].load(std::memory_order_acquire) != 0;
+  });
   const auto& next = segment.status((rank + 1) % ranks);
   std::uint64_t seen = 0;
   const iovec local{&seen, sizeof seen};
   const iovec remote{reinterpret_cast<void*>(next.address[0][0].load()), sizeof seen};
-  const bool works = process_vm_readv(next.pid.load(), &local, 1, &remote, 1, 0) == sizeof seen && seen == word;
+  const bool works =
+      process_vm_readv(next.pid.load(), &local, 1, &remote, 1, 0) == sizeof seen && seen == word;
   segment.status(rank).pulls.store(works ? 1 : 2, std::memory_order_release);
-  wait_for_all([](const StatusLine& status) { return status.pulls.load(std::memory_order_acquire) != 0; });
+  wait_for_all(
+      [](const StatusLine& status) { return status.pulls.load(std::memory_order_acquire) != 0; });
   bool all = true;
   for (int peer = 0; peer < ranks; ++peer) all &= segment.status(peer).pulls.load() == 1;
   return all;
@@ -234,8 +255,10 @@ bool agree_on_pulling(Segment& segment, int rank, Deadline deadline) {
 
 std::unique_ptr<Transport> join_shm(const ShmJoin& join, Deadline deadline) {
   if (join.size < 1 || join.rank < 0 || join.rank >= join.size)
-    throw Error(Errc::invalid_argument, fmt::format("rank {} is not one of {}", join.rank, join.size));
-  auto [segment, cores] = join.rank == 0 ? gather_ranks(join, deadline) : meet_rank_0(join, deadline);
+    throw Error(Errc::invalid_argument,
+                fmt::format("rank {} is not one of {}", join.rank, join.size));
+  auto [segment, cores] =
+      join.rank == 0 ? gather_ranks(join, deadline) : meet_rank_0(join, deadline);
   std::vector<int> pids;
   for (int rank = 0; rank < join.size; ++rank) pids.push_back(segment->status(rank).pid.load());
   auto subset = [join](std::span<const int> members, std::string_view label, Deadline until) {
@@ -248,7 +271,8 @@ std::unique_ptr<Transport> join_shm(const ShmJoin& join, Deadline deadline) {
   };
   const bool pulls = join.pull && agree_on_pulling(*segment, join.rank, deadline + 1s);
   auto transport = std::make_unique<SharedTransport>("shm", std::move(segment), join.rank, cores,
-                                           std::make_unique<PidWatch>(pids, join.rank), std::move(subset));
+                                                     std::make_unique<PidWatch>(pids, join.rank),
+                                                     std::move(subset));
   transport->board()->set_can_pull(pulls);
   return transport;
 }

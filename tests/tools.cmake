@@ -13,6 +13,9 @@ if(NOT SINEW_SANITIZE)
            ${PROJECT_SOURCE_DIR} ${PROJECT_BINARY_DIR} clang-tidy-14)
   set_tests_properties(tidy PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 1800)
 
+  add_test(NAME pages COMMAND Python3::Interpreter ${tools}/write_algorithm_pages.py
+           $<TARGET_FILE:sinew-cli> ${PROJECT_SOURCE_DIR} --check)
+
   file(GLOB tool_tests CONFIGURE_DEPENDS ${CMAKE_CURRENT_LIST_DIR}/tools/*_test.py)
   foreach(file IN LISTS tool_tests)
     get_filename_component(name ${file} NAME_WE)

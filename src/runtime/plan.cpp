@@ -17,10 +17,11 @@ constexpr std::uint64_t kLineBytes = 64;
 // Past this the result of a call does not stay in cache, and ordinary stores would first read it.
 constexpr std::uint64_t kStreamingBytes = std::uint64_t{16} << 20;
 
-// From here on it matters how slots are written, and the time of a run shows it: two readings of
-// the clock are little beside the copying, or beside waiting for a turn on a shared core.
-constexpr std::uint64_t kMeasuredAlone = std::uint64_t{4} << 10;
-constexpr std::uint64_t kMeasuredCrowded = std::uint64_t{256} << 10;
+// How slots are written matters from here on, and with a core for each rank the time of a run
+// shows it: two readings of the clock are little beside the copying.
+constexpr std::uint64_t kMeasuredBytes = std::uint64_t{4} << 10;
+// What does not fit the caches anyway is always written past them.
+constexpr std::uint64_t kStreamedBytes = std::uint64_t{8} << 20;
 
 std::uint64_t round_up(std::uint64_t bytes) {
   return (bytes + kLineBytes - 1) / kLineBytes * kLineBytes;
@@ -93,9 +94,11 @@ void Plan::lower() {
       average && binding_.divides_folds && std::any_of(steps.begin(), steps.end(), folds_everybody);
   divide_output = average && !divide_folds && binding_.has_output;
   if (uses_board && !divide_folds && !by_reference) fuse_echoes(streams.front());
-  measures_stores = uses_board && !tiny && !by_reference &&
-                    std::max(binding_.input.total(), binding_.output.total()) >=
-                        (binding_.crowded ? kMeasuredCrowded : kMeasuredAlone);
+  const auto longest = std::max(binding_.input.total(), binding_.output.total());
+  // Ranks that share a core find each other's slots in its cache.
+  streams_slots = longest >= kStreamedBytes && !binding_.crowded;
+  measures_stores = uses_board && !tiny && !by_reference && !binding_.crowded && !streams_slots &&
+                    longest >= kMeasuredBytes;
   binding_.world = nullptr;  // the caller's, for as long as binding takes
   transfers.assign(steps.size(), {});
   done.assign(steps.size(), 0);

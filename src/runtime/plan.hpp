@@ -83,7 +83,8 @@ class Plan {
   std::unique_ptr<std::byte[]> scratch;  // staged input, then the schedule's scratch
   std::uint64_t staged_bytes = 0;
 
-  bool measures_stores = false;  // long enough that how slots are written matters
+  bool streams_slots = false;    // slots are written past the caches,
+  bool measures_stores = false;  // or as StorePolicy finds faster
 
   // Written by the executor; one run at a time.
   StorePolicy stores;

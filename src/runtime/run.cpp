@@ -30,7 +30,7 @@ void Run::begin(Transport& transport, OpTag tag) noexcept {
     board_->begin(tag, plan_->uses_board ? plan_->passes * plan_->schedule().rounds : 0);
     if (plan_->uses_board) board_->begin_pass();
   }
-  streams_ = false;
+  streams_ = plan_->streams_slots;
   if (plan_->measures_stores) {
     streams_ = plan_->stores.streams();
     begun_ns_ = now_ns();

@@ -96,5 +96,25 @@ TEST(Json, what_lies_outside_its_buffer_is_refused_at_reading) {
   EXPECT_NE(why.find("lies outside"), std::string::npos) << why;
 }
 
+// Numbers that would overflow, or be cut to something else, must not get near the verifier.
+TEST(Json, numbers_that_do_not_fit_are_refused) {
+  const auto document = Json::parse(to_json(ring(2)));
+  const auto spoiled = [&](const char* path, const Json& value) {
+    Json copy = document;
+    for (const auto* rank : {"/ranks/0", "/ranks/1"})
+      if (std::string_view(path).starts_with("/chunks"))
+        copy[Json::json_pointer(std::string(rank) + path)] = value;
+    if (!std::string_view(path).starts_with("/chunks")) copy[Json::json_pointer(path)] = value;
+    return copy.dump();
+  };
+  for (const char* path : {"/chunks/0", "/chunks/1", "/chunks/2", "/chunks/3"})
+    for (const std::uint64_t count :
+         {std::uint64_t{1} << 31, (std::uint64_t{1} << 32) - 1, std::uint64_t{1} << 33})
+      EXPECT_NE(refusal(spoiled(path, count)), "") << path << " " << count;
+  EXPECT_NE(refusal(spoiled("/root", 0.7)), "");
+  EXPECT_NE(refusal(spoiled("/root", std::uint64_t{1} << 32)), "");
+  EXPECT_NE(refusal(spoiled("/ranks/0/steps/1/peer", (std::uint64_t{1} << 32) + 1)), "");
+}
+
 }  // namespace
 }  // namespace sinew

@@ -17,11 +17,13 @@ constexpr std::uint64_t kLineBytes = 64;
 // Past this the result of a call does not stay in cache, and ordinary stores would first read it.
 constexpr std::uint64_t kStreamingBytes = std::uint64_t{16} << 20;
 
-// How slots are written matters from here on, and with a core for each rank the time of a run
-// shows it: two readings of the clock are little beside the copying.
-constexpr std::uint64_t kMeasuredBytes = std::uint64_t{4} << 10;
-// What does not fit the caches anyway is always written past them.
-constexpr std::uint64_t kStreamedBytes = std::uint64_t{8} << 20;
+// How slots are written matters from here on, and the time of a run shows it: with a core for each
+// rank early, because two readings of the clock are little beside the copying; with shared cores
+// only when the copying is long beside the waiting for turns.
+constexpr std::uint64_t kMeasuredAlone = std::uint64_t{4} << 10;
+constexpr std::uint64_t kMeasuredCrowded = std::uint64_t{4} << 20;
+// With a core each, what does not fit the caches anyway is always written past them.
+constexpr std::uint64_t kStreamedAlone = std::uint64_t{8} << 20;
 
 std::uint64_t round_up(std::uint64_t bytes) {
   return (bytes + kLineBytes - 1) / kLineBytes * kLineBytes;
@@ -95,10 +97,9 @@ void Plan::lower() {
   divide_output = average && !divide_folds && binding_.has_output;
   if (uses_board && !divide_folds && !by_reference) fuse_echoes(streams.front());
   const auto longest = std::max(binding_.input.total(), binding_.output.total());
-  // Ranks that share a core find each other's slots in its cache.
-  streams_slots = longest >= kStreamedBytes && !binding_.crowded;
-  measures_stores = uses_board && !tiny && !by_reference && !binding_.crowded && !streams_slots &&
-                    longest >= kMeasuredBytes;
+  streams_slots = longest >= kStreamedAlone && !binding_.crowded;
+  measures_stores = uses_board && !tiny && !by_reference && !streams_slots &&
+                    longest >= (binding_.crowded ? kMeasuredCrowded : kMeasuredAlone);
   binding_.world = nullptr;  // the caller's, for as long as binding takes
   transfers.assign(steps.size(), {});
   done.assign(steps.size(), 0);

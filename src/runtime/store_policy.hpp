@@ -29,7 +29,7 @@ class StorePolicy {
   }
 
  private:
-  static constexpr std::uint32_t kFirst = 4, kTryEvery = 64;
+  static constexpr std::uint32_t kFirst = 3, kTryEvery = 64;
   double time_ns_[2] = {0, 0};  // lately, with ordinary and with streaming stores
   std::uint32_t runs_ = 0;
   bool streams_ = false;

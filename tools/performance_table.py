@@ -1,13 +1,18 @@
 #!/usr/bin/env python3
 """Prints the tables of docs/performance.md from the JSON that bench/record.sh keeps.
 
-usage: performance_table.py [FOLDER]    (default: bench/results)
+usage: performance_table.py [FOLDER] [--write]    (default: bench/results)
+
+--write puts them between the markers in docs/performance.md instead.
 """
+import contextlib
+import io
 import json
 import pathlib
 import sys
 
-folder = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else "bench/results")
+words = [word for word in sys.argv[1:] if word != "--write"]
+folder = pathlib.Path(words[0] if words else "bench/results")
 
 
 def rows(name):
@@ -43,8 +48,21 @@ def table(title, results, key):
         print(f"| {label} | " + " | ".join(cells.get(r, "") for r in ranks) + " |")
 
 
-table("Allreduce, f32 sum, in place, private buffers", rows("allreduce"), lambda r: size(r["bytes"]))
-table("The same in alloc_shared() buffers, rewritten between calls", rows("allreduce-shared"), lambda r: size(r["bytes"]))
-table("Other collectives", rows("others"), lambda r: f"{r['collective']} {size(r['bytes'])}")
-table("Beside the same exchange written by hand", rows("hand"), lambda r: size(r["bytes"]))
-table("With two busy processes on the two cores", rows("hogs"), lambda r: size(r["bytes"]))
+def tables():
+    table("Allreduce, f32 sum, in place, private buffers", rows("allreduce"), lambda r: size(r["bytes"]))
+    table("The same in `alloc_shared()` buffers, rewritten between calls", rows("allreduce-shared"), lambda r: size(r["bytes"]))
+    table("Other collectives", rows("others"), lambda r: f"{r['collective']} {size(r['bytes'])}")
+    table("Beside the same exchange written by hand (flat allreduce)", rows("hand"), lambda r: size(r["bytes"]))
+    table("With two busy processes on the two cores", rows("hogs"), lambda r: size(r["bytes"]))
+
+
+if "--write" in sys.argv:
+    text = io.StringIO()
+    with contextlib.redirect_stdout(text):
+        tables()
+    page = pathlib.Path(__file__).parent.parent / "docs" / "performance.md"
+    head, rest = page.read_text().split("<!-- tables: tools/performance_table.py -->")
+    tail = rest.split("<!-- end -->")[1]
+    page.write_text(f"{head}<!-- tables: tools/performance_table.py -->\n{text.getvalue()}\n<!-- end -->{tail}")
+else:
+    tables()

@@ -22,8 +22,6 @@ constexpr std::uint64_t kStreamingBytes = std::uint64_t{16} << 20;
 // only when the copying is long beside the waiting for turns.
 constexpr std::uint64_t kMeasuredAlone = std::uint64_t{4} << 10;
 constexpr std::uint64_t kMeasuredCrowded = std::uint64_t{4} << 20;
-// With a core each, what does not fit the caches anyway is always written past them.
-constexpr std::uint64_t kStreamedAlone = std::uint64_t{8} << 20;
 
 std::uint64_t round_up(std::uint64_t bytes) {
   return (bytes + kLineBytes - 1) / kLineBytes * kLineBytes;
@@ -97,8 +95,7 @@ void Plan::lower() {
   divide_output = average && !divide_folds && binding_.has_output;
   if (uses_board && !divide_folds && !by_reference) fuse_echoes(streams.front());
   const auto longest = std::max(binding_.input.total(), binding_.output.total());
-  streams_slots = longest >= kStreamedAlone && !binding_.crowded;
-  measures_stores = uses_board && !tiny && !by_reference && !streams_slots &&
+  measures_stores = uses_board && !tiny && !by_reference &&
                     longest >= (binding_.crowded ? kMeasuredCrowded : kMeasuredAlone);
   binding_.world = nullptr;  // the caller's, for as long as binding takes
   transfers.assign(steps.size(), {});

@@ -83,8 +83,7 @@ class Plan {
   std::unique_ptr<std::byte[]> scratch;  // staged input, then the schedule's scratch
   std::uint64_t staged_bytes = 0;
 
-  bool streams_slots = false;    // slots are written past the caches,
-  bool measures_stores = false;  // or as StorePolicy finds faster
+  bool measures_stores = false;  // long enough that how slots are written matters
 
   // Written by the executor; one run at a time.
   StorePolicy stores;

@@ -247,11 +247,13 @@ const Algorithm& Planner::choose(const Call& call) const {
 // the reader takes them out of the cache. The answer must be the same on all ranks, so it depends
 // on nothing that a rank has for itself.
 bool Planner::reads_by_reference(const Schedule& schedule, const Call& call) const {
-  constexpr std::uint64_t kLong = std::uint64_t{2} << 20;
+  constexpr std::uint64_t kLong = std::uint64_t{8} << 20;  // of all ranks together
   const Board* board = transport_.board();
   return call.collective == Collective::alltoall && schedule.chunks[3] > 0 && board != nullptr &&
          board->can_pull() && transport_.size() > transport_.cores() &&
-         large_elements(call, transport_.size()) * size_of(call.dtype) >= kLong;
+         large_elements(call, transport_.size()) * size_of(call.dtype) *
+                 static_cast<std::uint64_t>(transport_.size()) >=
+             kLong;
 }
 
 Binding Planner::bind(const Schedule& schedule, const Call& call) const {

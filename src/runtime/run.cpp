@@ -30,7 +30,7 @@ void Run::begin(Transport& transport, OpTag tag) noexcept {
     board_->begin(tag, plan_->uses_board ? plan_->passes * plan_->schedule().rounds : 0);
     if (plan_->uses_board) board_->begin_pass();
   }
-  streams_ = plan_->streams_slots;
+  streams_ = false;
   if (plan_->measures_stores) {
     streams_ = plan_->stores.streams();
     begun_ns_ = now_ns();
@@ -41,7 +41,7 @@ void Run::begin(Transport& transport, OpTag tag) noexcept {
 void Run::rewind() noexcept {
   for (auto& next : next_round_) next = 0;
   for (auto& done : plan_->done) done = 0;
-  if (plan_->posts_start) board_->post(at(plan_->first_round));
+  if (board_ != nullptr && plan_->posts_start) board_->post(at(plan_->first_round));
 }
 
 void Run::observe(Observer& observer, const Event& event) noexcept {

@@ -218,13 +218,16 @@ Joined meet_rank_0(const ShmJoin& join, Deadline deadline) {
 
 // Whether every rank can read its neighbour's memory, found by doing it: containers and security
 // modules forbid it in many ways. All ranks get the same answer.
-bool agree_on_pulling(Segment& segment, int rank, Deadline deadline) {
+bool agree_on_pulling(Segment& segment, int rank, Watch& watch, Deadline deadline) {
   static const std::uint64_t word = 0x53494E4557505542;
   prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);  // where Yama asks; elsewhere without effect
   const int ranks = segment.ranks();
   const auto wait_for_all = [&](auto&& is_ready) {
     for (int peer = 0; peer < ranks; ++peer)
       while (!is_ready(segment.status(peer))) {
+        if (const int dead = watch.find_dead(); dead >= 0)
+          throw Error(Errc::peer_lost, fmt::format("rendezvous: rank {} died while joining", dead),
+                      {.rank = rank, .peer = dead});
         if (Clock::now() > deadline)
           throw Error(Errc::timeout,
                       fmt::format("rendezvous: rank {} joined but fell silent", peer),
@@ -269,10 +272,12 @@ std::unique_ptr<Transport> join_shm(const ShmJoin& join, Deadline deadline) {
     part.size = static_cast<int>(members.size());
     return join_shm(part, until);
   };
-  const bool pulls = join.pull && agree_on_pulling(*segment, join.rank, deadline + 1s);
+  // Nobody gets past agreeing before everybody watches everybody: a rank may be done, and gone, as
+  // soon as it has joined.
+  auto watch = std::make_unique<PidWatch>(pids, join.rank);
+  const bool pulls = agree_on_pulling(*segment, join.rank, *watch, deadline + 1s) && join.pull;
   auto transport = std::make_unique<SharedTransport>("shm", std::move(segment), join.rank, cores,
-                                                     std::make_unique<PidWatch>(pids, join.rank),
-                                                     std::move(subset));
+                                                     std::move(watch), std::move(subset));
   transport->board()->set_can_pull(pulls);
   return transport;
 }

@@ -12,6 +12,7 @@
 #include "cli/arguments.hpp"
 #include "cli/table.hpp"
 #include "cli/verbs.hpp"
+#include "model/traffic.hpp"
 
 namespace sinew {
 namespace {
@@ -97,6 +98,12 @@ Scene play(Collective collective, int ranks) {
   return scene;
 }
 
+// Numbers in the larger buffer of a rank.
+std::size_t message_numbers(Collective collective, int ranks) {
+  const auto [gives, gets] = extent(collective, 0, static_cast<std::size_t>(ranks));
+  return std::max(gives, gets);
+}
+
 std::string cells(const Numbers& numbers) {
   return numbers.empty() ? "-" : fmt::format("{}", fmt::join(numbers, " "));
 }
@@ -118,13 +125,19 @@ void show_collectives(int ranks) {
     for (const auto* algorithm : algorithms_of(collective)) {
       if (!algorithm->fits({0, ranks, 0, 1, {}}, {true, true})) continue;
       const auto world = make_world(*algorithm, ranks);
-      std::size_t steps = 0, messages = 0;
-      for (const auto& schedule : world.ranks) {
-        steps = std::max(steps, schedule.steps.size());
-        for (const auto& step : schedule.steps) messages += step.op == Op::send ? 1 : 0;
-      }
-      fmt::print("  {:<20} {:>3} rounds, at most {:>2} steps a rank, {:>3} messages\n",
-                 algorithm->name, world.ranks.front().rounds, steps, messages);
+      std::size_t steps = 0;
+      for (const auto& schedule : world.ranks) steps = std::max(steps, schedule.steps.size());
+      const auto all = traffic(world);
+      const auto most = busiest(all.ranks);
+      const auto bytes = [&](std::uint64_t chunks) {  // of a message as large as the one above
+        const auto numbers = message_numbers(collective, ranks);
+        return all.message == 0
+                   ? 0.0
+                   : static_cast<double>(chunks * numbers * sizeof(std::int32_t)) / all.message;
+      };
+      fmt::print(
+          "  {:<20} {:>2} rounds, {:>2} steps; at most {:>3.0f} B sent, {:>3.0f} B shared a rank\n",
+          algorithm->name, all.rounds, steps, bytes(most.sent), bytes(most.written));
     }
     fmt::print("\n");
   }
@@ -154,7 +167,7 @@ int show_everything(int ranks) {
   fmt::print(
       "What you saw: nine collectives and their results; one of them as a drawing; proofs that\n"
       "its algorithms are right; and their times (ratio = best peer's time / ours, so above 1\n"
-      "is faster). Next: sinew list --cost -p 8, sinew bench all --style csv, docs/README.md.\n");
+      "is faster). Next: sinew list --cost -p 8, sinew bench all --style csv, README.md.\n");
   return worst;
 }
 

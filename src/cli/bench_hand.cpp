@@ -42,7 +42,10 @@ class HandContender final : public bench::Contender {
     for (int rank = 0; rank < seat_.ranks; ++rank) {
       int spins = 0;
       while (segment_.flag(rank).word.load(std::memory_order_acquire) < turn)
-        if (crowded_ && ++spins > 50) sched_yield();
+        if (crowded_ && ++spins > 2)
+          sched_yield();
+        else
+          __builtin_ia32_pause();
       inputs_[static_cast<std::size_t>(rank)] = rank == seat_.rank ? data_ : slot(rank, parity);
     }
     sum_.fold({&data_, 1}, inputs_, bytes_ / sizeof(float), false);

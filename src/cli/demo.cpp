@@ -135,9 +135,8 @@ void show_collectives(int ranks) {
                    ? 0.0
                    : static_cast<double>(chunks * numbers * sizeof(std::int32_t)) / all.message;
       };
-      fmt::print(
-          "  {:<20} {:>2} rounds, {:>2} steps; at most {:>3.0f} B sent, {:>3.0f} B shared a rank\n",
-          algorithm->name, all.rounds, steps, bytes(most.sent), bytes(most.written));
+      fmt::print("  {:<20} {:>2} rounds, {:>2} steps, {:>3.0f} B sent, {:>3.0f} B shared\n",
+                 algorithm->name, all.rounds, steps, bytes(most.sent), bytes(most.written));
     }
     fmt::print("\n");
   }

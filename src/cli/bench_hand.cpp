@@ -17,10 +17,10 @@ namespace {
 
 class HandContender final : public bench::Contender {
  public:
-  HandContender(Segment& segment, bench::Seat seat)
+  HandContender(Segment& segment, bench::Seat seat, bool crowded)
       : segment_(segment),
         seat_(seat),
-        crowded_(seat.ranks > allowed_cores()),
+        crowded_(crowded),
         inputs_(static_cast<std::size_t>(seat.ranks)) {}
 
   bool supports(const bench::Case& what) override {
@@ -74,8 +74,9 @@ bench::Launcher hand_written_ranks(bool bind) {
     // Made before the fork, so that all ranks have it.
     const auto segment = std::make_shared<Segment>(launch.ranks, SegmentOptions{});
     bench::fork_ranks([=](bench::Control& control) {
-      if (bind && control.seat().ranks <= allowed_cores()) bind_to_core(control.seat().rank);
-      HandContender contender(*segment, control.seat());
+      const bool crowded = control.seat().ranks > allowed_cores();  // before it is bound to one
+      if (bind && !crowded) bind_to_core(control.seat().rank);
+      HandContender contender(*segment, control.seat(), crowded);
       bench::serve(control, contender);
     })(launch, children);
   };

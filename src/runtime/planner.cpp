@@ -138,14 +138,14 @@ Planner::Key Planner::key_of(const Call& call) const noexcept {
   return key;
 }
 
-// Training repeats itself: the same call as last time needs no key. Calls that name an
-// algorithm or counts take the longer way.
+// Training repeats itself: the same call as last time needs no key. Calls with counts take the
+// longer way.
 bool Planner::is_last(const Call& call) const noexcept {
   return last_ != nullptr && call.input == last_call_.input && call.output == last_call_.output &&
          call.count == last_call_.count && call.collective == last_call_.collective &&
          call.dtype == last_call_.dtype && call.op == last_call_.op &&
          call.root == last_call_.root && call.counts.data() == nullptr &&
-         call.options.algorithm.empty();
+         call.options.algorithm == last_algorithm_;
 }
 
 Planned& Planner::plan(const Call& call) {
@@ -154,8 +154,9 @@ Planned& Planner::plan(const Call& call) {
   const auto key = key_of(call);
   const auto at = plans_.find(key);
   auto& planned = at != plans_.end() ? *at->second : make(key, call);
-  if (call.options.algorithm.empty() && !is_ragged(call)) {
+  if (!is_ragged(call)) {
     last_call_ = call;
+    last_algorithm_ = call.options.algorithm;
     last_ = &planned;
   }
   return planned;

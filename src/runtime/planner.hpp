@@ -59,7 +59,8 @@ class Planner {
   std::unordered_map<Key, std::unique_ptr<Planned>, KeyHash> plans_;
   std::map<std::pair<Collective, std::string>, World> installed_;
   Call last_call_{};
-  Planned* last_ = nullptr;  // the plan of last_call_
+  std::string last_algorithm_;  // the name in it, which is the caller's
+  Planned* last_ = nullptr;     // the plan of last_call_
 };
 
 }  // namespace sinew

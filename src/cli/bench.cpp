@@ -64,8 +64,7 @@ std::optional<int> parse_bench(BenchOptions& o, int argc, char** argv) {
   app.add_option("--op", o.op, "sum prod min max avg band bor bxor")->capture_default_str();
   app.add_option("--buffers", o.buffers, "private, or shared (alloc_shared)")
       ->capture_default_str();
-  app.add_option("--against", o.against,
-                 "interleave: openmpi,openmpi:nocma,mpich,gloo, hand (the same written by hand)");
+  app.add_option("--against", o.against, "peers: openmpi,openmpi:nocma,mpich,gloo,hand");
   app.add_option("--rounds", o.rounds, "rounds; every contender has a turn in each")
       ->capture_default_str();
   app.add_option("--budget", o.budget_s, "seconds a turn")->capture_default_str();

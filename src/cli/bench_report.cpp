@@ -93,6 +93,8 @@ Json row_json(const BenchRow& row) {
   return json;
 }
 
+std::size_t peer_width(std::string_view peer) { return std::max<std::size_t>(9, peer.size()); }
+
 std::string time_text(double us) {
   return us < 100     ? fmt::format("{:.2f}", us)
          : us < 10000 ? fmt::format("{:.1f}", us)
@@ -140,13 +142,13 @@ std::string bench_head(BenchStyle style, const std::vector<std::string>& peers, 
                      "root", "time");
   if (percentiles) text += fmt::format(" {:>9} {:>9}", "min", "p99");
   text += fmt::format(" {:>6} {:>6} {:>6}", "algbw", "busbw", "#wrong");
-  for (const auto& peer : peers) text += fmt::format(" {:>9}", peer);
+  for (const auto& peer : peers) text += fmt::format(" {:>{}}", peer, peer_width(peer));
   if (!peers.empty()) text += fmt::format(" {:>6}", "ratio");
   text += fmt::format("\n#{:>11} {:>10} {:>5} {:>5} {:>4} {:>9}", "(B)", "(elements)", "", "", "",
                       "(us)");
   if (percentiles) text += fmt::format(" {:>9} {:>9}", "(us)", "(us)");
   text += fmt::format(" {:>6} {:>6} {:>6}", "(GB/s)", "(GB/s)", "");
-  for (std::size_t i = 0; i < peers.size(); ++i) text += fmt::format(" {:>9}", "(us)");
+  for (const auto& peer : peers) text += fmt::format(" {:>{}}", "(us)", peer_width(peer));
   return text + "\n";
 }
 
@@ -171,8 +173,9 @@ std::string bench_line(BenchStyle style, const BenchRow& row, const std::vector<
     text += fmt::format(" {:>9} {:>9}", time_text(row.ours.min_us), time_text(row.ours.p99_us));
   text += fmt::format(" {:>6.2f} {:>6.2f} {:>6}", row.algbw_gbs(), row.busbw_gbs(), row.wrong);
   for (const auto& peer : peers)
-    text += fmt::format(" {:>9}",
-                        row.peers.contains(peer) ? time_text(row.peers.at(peer).p50_us) : "-");
+    text += fmt::format(" {:>{}}",
+                        row.peers.contains(peer) ? time_text(row.peers.at(peer).p50_us) : "-",
+                        peer_width(peer));
   if (const auto ratio = row.ratio()) text += fmt::format(" {:>6.2f}", *ratio);
   return text + "\n";
 }

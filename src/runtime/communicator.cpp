@@ -286,7 +286,7 @@ void Communicator::run(const Call& call) {
 Request Communicator::start(const Call& call) {
   Active active;
   state_->prepare(active, call);
-  state_->queue.push_back(std::move(active));
+  state_->queue.push_back(active);
   if (state_->queue.size() == 1) state_->begin(state_->queue.front());
   bool moved = false;
   const auto id = state_->queue.back().tag.sequence;
@@ -336,9 +336,6 @@ Request Communicator::irecv(std::span<std::byte> data, int from, std::uint32_t t
 }
 
 Communicator Communicator::split(int color, int key) {
-  struct Choice {
-    std::int64_t color, key;
-  };
   const std::int64_t mine[2] = {color, key};
   std::vector<std::int64_t> all(2 * parts());
   allgather(std::span<const std::int64_t>(mine), std::span(all));

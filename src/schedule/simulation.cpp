@@ -96,7 +96,7 @@ void Simulation::begin_round(int rank, Stream& stream) {
              fmt::format("{} and {} use the same chunk in one round, and one of them writes it",
                          describe(rank, *at->second.first), describe(rank, step)));
       at->second.second |= write;
-      check_remote(rank, step, cell, write);
+      check_remote(rank, step, cell);
     }
     if (step.op == Op::send) post(rank, step);
   }

@@ -44,7 +44,6 @@ class Memory {
     base_ = {0, in, in + out, in + out + schedule.chunks[2]};
     values_.resize(base_[3] + schedule.chunks[3], kUndefined);
     if (placement == Placement::in_place && has_input_ && has_output_) {
-      in_place_ = true;
       // The smaller buffer lies inside the larger, at this rank's part.
       if (in <= out) base_[0] = base_[1] + (in < out ? rank * in : 0);
       if (in > out) base_[1] = base_[0] + rank * out;
@@ -71,7 +70,7 @@ class Memory {
   const Schedule& schedule_;
   std::array<Cell, 4> base_{};
   std::vector<TermId> values_;
-  bool has_input_ = true, has_output_ = true, in_place_ = false;
+  bool has_input_ = true, has_output_ = true;
 };
 
 struct Touch {
@@ -159,7 +158,7 @@ class Simulation {
   void write(int rank, const Step& step, const Chunks& range, std::uint32_t i, TermId value);
 
   // What another rank wrote into my memory is mine to touch only once I know it has finished.
-  void check_remote(int rank, const Step& step, Cell cell, bool);
+  void check_remote(int rank, const Step& step, Cell cell);
 
   void note_readers();
 

@@ -35,7 +35,7 @@ void Simulation::check_exposed(int rank, const Step& step, const std::vector<int
   }
 }
 
-void Simulation::check_remote(int rank, const Step& step, Cell cell, bool) {
+void Simulation::check_remote(int rank, const Step& step, Cell cell) {
   const auto& remote = remote_[index(rank)][cell];
   if (!remote || remote->first == rank) return;
   if (heard_[index(rank)][index(remote->first)] < std::int64_t{remote->second})

@@ -40,14 +40,4 @@ std::string Terms::leaf_name(TermId leaf) const {
   return fmt::format("rank {}'s chunk {}", (leaf - 1) / chunks_, (leaf - 1) % chunks_);
 }
 
-std::string Terms::describe(TermId term) const {
-  std::string text;
-  for (const auto& [leaf, count] : leaves(term)) {
-    if (!text.empty()) text += " + ";
-    text += leaf_name(leaf);
-    if (count > 1) text += fmt::format(" ({} times)", count);
-  }
-  return text;
-}
-
 }  // namespace sinew

@@ -23,8 +23,7 @@ class Terms {
 
   /// How often each leaf occurs in a term.
   [[nodiscard]] std::map<TermId, std::uint64_t> leaves(TermId term) const;
-  /// "rank 2's chunk 5", or the leaves of a combination.
-  [[nodiscard]] std::string describe(TermId term) const;
+  /// "rank 2's chunk 5".
   [[nodiscard]] std::string leaf_name(TermId leaf) const;
 
  private:

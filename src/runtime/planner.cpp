@@ -29,6 +29,16 @@ std::uint64_t hash_counts(std::span<const std::size_t> counts) {
   return counts.empty() ? 1 : XXH3_64bits(counts.data(), counts.size_bytes()) | 1;
 }
 
+std::uint64_t hash_of(const OpDescriptor& d) {
+  const std::uint64_t fields[] = {static_cast<std::uint64_t>(d.collective),
+                                  static_cast<std::uint64_t>(d.dtype),
+                                  static_cast<std::uint64_t>(d.op),
+                                  static_cast<std::uint64_t>(d.root),
+                                  d.count,
+                                  d.algorithm};
+  return XXH3_64bits(fields, sizeof(fields));
+}
+
 // Elements in the large buffer, which is what costs are estimated from.
 std::size_t large_elements(const Call& call, int size) {
   switch (call.collective) {
@@ -138,18 +148,7 @@ Planner::Key Planner::key_of(const Call& call) const noexcept {
   return key;
 }
 
-// Training repeats itself: the same call as last time needs no key. Calls with counts take the
-// longer way.
-bool Planner::is_last(const Call& call) const noexcept {
-  return last_ != nullptr && call.input == last_call_.input && call.output == last_call_.output &&
-         call.count == last_call_.count && call.collective == last_call_.collective &&
-         call.dtype == last_call_.dtype && call.op == last_call_.op &&
-         call.root == last_call_.root && call.counts.data() == nullptr &&
-         call.options.algorithm == last_algorithm_;
-}
-
-Planned& Planner::plan(const Call& call) {
-  if (is_last(call)) return *last_;
+Planned& Planner::find(const Call& call) {
   last_ = nullptr;
   const auto key = key_of(call);
   const auto at = plans_.find(key);
@@ -358,7 +357,7 @@ Planned& Planner::make(const Key& key, const Call& call) {
     binding.divides_folds = false;  // nobody knows what else it does with them
   }
   auto planned = std::make_unique<Planned>(
-      Planned{Plan(std::move(schedule), std::move(binding)), descriptor, 0});
+      Planned{Plan(std::move(schedule), std::move(binding)), descriptor, hash_of(descriptor), 0});
   return *plans_.insert_or_assign(key, std::move(planned)).first->second;
 }
 

@@ -2,6 +2,7 @@
 // in the common sequence of rounds that all can watch.
 #pragma once
 
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -9,6 +10,15 @@
 #include "transport/segment.hpp"
 
 namespace sinew {
+
+/// The slot of each rank that a pass uses.
+struct Slots {
+  std::byte* first = nullptr;
+  std::size_t stride = 0;
+  [[nodiscard]] std::byte* of(int member) const noexcept {
+    return first + static_cast<std::size_t>(member) * stride;
+  }
+};
 
 /// Positions count rounds over the whole life of a communicator. Every operation takes the same
 /// number of them on every rank, so "rank 3 is past position n" needs no further explanation.
@@ -18,6 +28,8 @@ class Board {
       : segment_(segment),
         doorbell_(doorbell),
         rank_(rank),
+        flag_(segment.flag(rank)),
+        status_(segment.status(rank)),
         seen_(static_cast<std::size_t>(segment.ranks()), 0) {}
 
   /// Begins an operation that takes `positions` rounds over all its passes.
@@ -33,8 +45,7 @@ class Board {
   /// Others may see everything written so far, and that this rank has come to `position`.
   void post(std::uint32_t position) noexcept {
     // release pairs with the acquire in reached(): payload before position
-    segment_.flag(rank_).word.store(std::uint64_t{position} << 32 | tag_.fingerprint,
-                                    std::memory_order_release);
+    flag_.word.store(std::uint64_t{position} << 32 | tag_.fingerprint, std::memory_order_release);
     posted_ = position;
     doorbell_.ring_all();
   }
@@ -63,6 +74,18 @@ class Board {
     }
     return !before(seen, position);
   }
+  /// Whether all of them have. Looks a few times more where ranks have a core each: what is missing
+  /// is then on its way, and going back to the caller takes longer than it does.
+  bool all_reached(std::span<const int> members, std::uint32_t position) noexcept {
+    for (const int member : members)
+      for (int looks = patience_; !reached(member, position); --looks)
+        if (looks <= 0 || mismatch_ >= 0)
+          return false;
+        else
+          __builtin_ia32_pause();
+    return true;
+  }
+  void set_patience(int looks) noexcept { patience_ = looks; }
   [[nodiscard]] int mismatch() const noexcept { return mismatch_; }
   /// Looks at everyone, for ranks that wait for each other on different paths.
   bool find_mismatch() noexcept {
@@ -70,14 +93,12 @@ class Board {
       if (member != rank_) reached(member, next_);
     return mismatch_ >= 0;
   }
-  void count_step() noexcept {
-    segment_.status(rank_).steps.store(++steps_, std::memory_order_relaxed);
-  }
-  /// Whether anyone but us has done a step since the last call.
+  void count_move() noexcept { status_.moves.store(++moves_, std::memory_order_relaxed); }
+  /// Whether anyone but us has moved since the last call.
   bool anyone_moved() noexcept {
     std::uint64_t sum = 0;
     for (int member = 0; member < segment_.ranks(); ++member)
-      if (member != rank_) sum += segment_.status(member).steps.load(std::memory_order_relaxed);
+      if (member != rank_) sum += segment_.status(member).moves.load(std::memory_order_relaxed);
     return std::exchange(last_sum_, sum) != sum;
   }
 
@@ -87,18 +108,18 @@ class Board {
   [[nodiscard]] unsigned parity() const noexcept { return pass_ & 1; }
   [[nodiscard]] std::uint32_t writable_after() const noexcept { return pass_end_[pass_ & 1]; }
 
-  [[nodiscard]] std::byte* slot(int member) const noexcept {
-    return segment_.slot(member, parity());
+  [[nodiscard]] Slots slots() const noexcept {
+    return {segment_.slot(0, parity()), 2 * slot_bytes()};
   }
-  /// A slot of FlagLine::kTiny bytes that arrives together with the position.
-  [[nodiscard]] std::byte* tiny_slot(int member) const noexcept {
-    return segment_.flag(member).tiny[parity()];
+  /// Slots of FlagLine::kTiny bytes, which arrive together with the position.
+  [[nodiscard]] Slots tiny_slots() const noexcept {
+    return {segment_.flag(0).tiny[parity()], sizeof(FlagLine)};
   }
   [[nodiscard]] std::size_t slot_bytes() const noexcept { return segment_.options().slot_bytes; }
 
   /// Where this rank's buffers lie, for others to read there (or, in an arena, to write).
   void expose(const void* input, const void* output) noexcept {
-    auto& address = segment_.status(rank_).address[parity()];
+    auto& address = status_.address[parity()];
     address[0].store(reinterpret_cast<std::uintptr_t>(input), std::memory_order_relaxed);
     address[1].store(reinterpret_cast<std::uintptr_t>(output), std::memory_order_relaxed);
   }
@@ -147,13 +168,16 @@ class Board {
   Segment& segment_;
   Doorbell& doorbell_;
   int rank_;
+  FlagLine& flag_;  // this rank's
+  StatusLine& status_;
   OpTag tag_;
   std::uint32_t first_ = 0, next_ = 1;  // positions of the current operation, half open
   std::uint32_t posted_ = 0;
   std::uint32_t pass_ = 1;
   std::uint32_t pass_end_[2] = {0, 0};
   int mismatch_ = -1;
-  std::uint32_t steps_ = 0;
+  int patience_ = 0;
+  std::uint32_t moves_ = 0;
   std::uint64_t last_sum_ = 0;
   bool can_pull_ = false;
   std::vector<std::uint32_t> seen_;  // position each member was last seen at

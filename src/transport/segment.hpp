@@ -52,7 +52,7 @@ struct alignas(kLine) StatusLine {
   std::atomic<std::uint32_t> sequence;  // the operation it last entered
   std::atomic<std::uint64_t> heard_ns;  // steady clock; kept up to date while it sleeps in a wait
   std::atomic<std::uint64_t> address[2][2];  // [pass parity][input, output]: where its buffers lie
-  std::atomic<std::uint32_t> steps;          // how many it has done: a sign of life
+  std::atomic<std::uint32_t> moves;          // how often it got further: a sign of life
   std::atomic<std::uint64_t> base;           // where the segment lies in its process
   std::atomic<std::uint32_t> pulls;  // 0: not known yet, 1: it can read others' memory, 2: not
   Entry history[kHistory];           // by sequence % kHistory

@@ -17,7 +17,10 @@ using namespace std::chrono_literals;
 
 constexpr int kSpinsAlone = 2000;  // about 20-50 us: ranks have a core each
 constexpr int kSpinsCrowded = 2;   // ranks share cores: whoever we wait for may need ours
+constexpr int kLooksAlone = 64;    // before a board step goes back to its caller
 constexpr int kYields = 2000;
+constexpr int kTimedWaits = 8;     // one in so many waits, to notice strangers,
+constexpr int kTimedYields = 8;    // and from this yield on in all
 constexpr int kSleepFirst = 1000;  // waits that go straight to sleep after meeting a stranger
 constexpr auto kStranger = 300us;  // a yield that took longer gave the core to somebody else
 constexpr std::chrono::nanoseconds kSilence = 100ms;  // of a rank that should be waiting like us
@@ -72,6 +75,7 @@ SharedTransport::SharedTransport(std::string_view name, std::shared_ptr<Segment>
     : name_(name),
       segment_(std::move(segment)),
       rank_(rank),
+      status_(segment_->status(rank)),
       cores_(cores),
       doorbell_(*segment_, rank),
       board_(*segment_, doorbell_, rank),
@@ -81,14 +85,14 @@ SharedTransport::SharedTransport(std::string_view name, std::shared_ptr<Segment>
       sending_(static_cast<std::size_t>(segment_->ranks()) * kChannels),
       receiving_(sending_.size()),
       spin_limit_(segment_->ranks() <= cores ? kSpinsAlone : kSpinsCrowded) {
-  auto& status = segment_->status(rank_);
-  status.base.store(reinterpret_cast<std::uintptr_t>(segment_->base()), std::memory_order_relaxed);
-  status.state.store(RankState::joined, std::memory_order_release);
+  if (segment_->ranks() <= cores) board_.set_patience(kLooksAlone);
+  status_.base.store(reinterpret_cast<std::uintptr_t>(segment_->base()), std::memory_order_relaxed);
+  status_.state.store(RankState::joined, std::memory_order_release);
 }
 
 SharedTransport::~SharedTransport() {
   doorbell_.disarm();
-  segment_->status(rank_).state.store(RankState::left, std::memory_order_release);
+  status_.state.store(RankState::left, std::memory_order_release);
   doorbell_.wake_all();
 }
 
@@ -162,15 +166,14 @@ Progress SharedTransport::recv_reduce(Transfer& transfer, std::span<std::byte> d
 
 void SharedTransport::enter(OpTag tag, const OpDescriptor& descriptor) noexcept {
   entered_ = tag;
-  auto& status = segment_->status(rank_);
-  auto& entry = status.history[tag.sequence % StatusLine::kHistory];
+  auto& entry = status_.history[tag.sequence % StatusLine::kHistory];
   entry.kind.store(pack_kind(descriptor), std::memory_order_relaxed);
   entry.count.store(descriptor.count, std::memory_order_relaxed);
   entry.algorithm.store(descriptor.algorithm, std::memory_order_relaxed);
   entry.tag.store(descriptor.tag, std::memory_order_relaxed);
   entry.sequence_and_fingerprint.store(std::uint64_t{tag.sequence} << 32 | tag.fingerprint,
                                        std::memory_order_release);
-  status.sequence.store(tag.sequence, std::memory_order_release);
+  status_.sequence.store(tag.sequence, std::memory_order_release);
 }
 
 Progress SharedTransport::park(bool moved, Deadline deadline) noexcept {
@@ -194,11 +197,17 @@ Progress SharedTransport::park_slowly(Deadline deadline) noexcept {
       PoisonRecord::State::poisoned)
     return Progress::failed;
   if (sleep_first_ == 0 && idle_ <= spin_limit_ + kYields) {
+    // The clock is read in some waits only, and in long ones: it is a good part of a short yield.
+    const int yields = idle_ - spin_limit_;
+    if (yields == 1) ++waits_;
+    if (waits_ % kTimedWaits != 0 && yields < kTimedYields) {
+      sched_yield();
+      return Progress::pending;
+    }
     const auto before = Clock::now();
     sched_yield();
-    const auto took = Clock::now() - before;
     // Nobody of ours moved, yet the core was away: it was lent to a stranger for a whole slice.
-    if (took > kStranger && !board_.anyone_moved()) sleep_first_ = kSleepFirst;
+    if (Clock::now() - before > kStranger && !board_.anyone_moved()) sleep_first_ = kSleepFirst;
     return Progress::pending;
   }
   if (!doorbell_.armed()) {
@@ -207,7 +216,7 @@ Progress SharedTransport::park_slowly(Deadline deadline) noexcept {
   }
   if (sleep_first_ > 0) --sleep_first_;
   const auto now = Clock::now();
-  segment_->status(rank_).heard_ns.store(static_cast<std::uint64_t>(now.time_since_epoch().count()),
+  status_.heard_ns.store(static_cast<std::uint64_t>(now.time_since_epoch().count()),
                                          std::memory_order_relaxed);
   const auto left = std::max<Clock::duration>(deadline - now, 0ns);
   doorbell_.sleep(std::min<Clock::duration>(left, kLongestSleep));
@@ -218,7 +227,7 @@ Progress SharedTransport::park_slowly(Deadline deadline) noexcept {
 
 Progress SharedTransport::look_around() noexcept {
   if (board_.find_mismatch()) return mismatched(board_.mismatch());
-  const auto mine = segment_->status(rank_).sequence.load(std::memory_order_relaxed);
+  const auto mine = status_.sequence.load(std::memory_order_relaxed);
   for (int peer = 0; peer < size(); ++peer) {
     const auto& status = segment_->status(peer);
     if (peer != rank_ && status.disagrees(entered_)) return mismatched(peer);
@@ -246,7 +255,7 @@ Progress SharedTransport::look_around() noexcept {
 
 // The earliest operation both still remember and disagree on; the fingerprint covers them all.
 Progress SharedTransport::mismatched(int peer) noexcept {
-  const auto& mine = segment_->status(rank_);
+  const auto& mine = status_;
   const auto& theirs = segment_->status(peer);
   const auto last = mine.sequence.load(std::memory_order_relaxed);
   const auto oldest = last > StatusLine::kHistory ? last - StatusLine::kHistory + 1 : 1;
@@ -314,7 +323,7 @@ Failure SharedTransport::failure() const {
 }
 
 std::string SharedTransport::who_is_late() const {
-  const auto mine = segment_->status(rank_).sequence.load(std::memory_order_relaxed);
+  const auto mine = status_.sequence.load(std::memory_order_relaxed);
   std::string late;
   for (int peer = 0; peer < size(); ++peer) {
     const auto theirs = segment_->status(peer).sequence.load(std::memory_order_acquire);

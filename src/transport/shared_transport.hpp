@@ -68,6 +68,7 @@ class SharedTransport final : public Transport {
   std::string name_;
   std::shared_ptr<Segment> segment_;
   int rank_;
+  StatusLine& status_;  // this rank's
   int cores_;
   Doorbell doorbell_;
   Board board_;
@@ -82,6 +83,7 @@ class SharedTransport final : public Transport {
   int spin_limit_;
   int idle_ = 0;
   int sleep_first_ = 0;  // waits left that skip yielding, because a stranger has our core
+  std::uint32_t waits_ = 0;  // that came to yielding
   Clock::time_point last_look_{};
 };
 

@@ -223,7 +223,7 @@ Ending SeededWorld::run(Sends sends, unsigned seed) {
     if (fresh) {
       rank.begun = true;
       seats_[r]->enter(tag, {});
-      rank.run.begin(*seats_[r], tag);
+      rank.run.begin(tag, kDescriptor);
     }
     const auto progress = rank.run.poll();
     if (progress == Progress::failed) ending = Ending::failed;

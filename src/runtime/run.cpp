@@ -79,7 +79,6 @@ void Run::observe(Observer& observer, const Event& event) noexcept {
     settled_ = !next_pass();
   }
   if (!entered_) enter();
-  if (moved_ && board_ != nullptr) board_->count_move();
   if (observer_ != nullptr) [[unlikely]]
     observe_end();
   return settled_ ? Progress::done : Progress::pending;

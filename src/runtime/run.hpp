@@ -49,7 +49,8 @@ class Run {
   Progress publish(const BoundStep& step, std::uint64_t begin, std::uint64_t bytes) noexcept;
   Progress gather(const BoundStep& step, std::uint64_t begin, std::uint64_t bytes) noexcept;
   void fold(const BoundStep& step, std::uint64_t begin, std::uint64_t bytes) noexcept;
-  [[gnu::noinline]] void fold_everywhere(const BoundStep& step, std::uint64_t begin, std::uint64_t bytes) noexcept;
+  [[gnu::noinline]] void fold_everywhere(const BoundStep& step, std::uint64_t begin,
+                                         std::uint64_t bytes) noexcept;
   [[gnu::noinline]] void observe_step(const BoundStep& step) noexcept;
   [[gnu::noinline]] void observe_end() noexcept;
 

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/relax.hpp"
 #include "transport/doorbell.hpp"
 #include "transport/segment.hpp"
 
@@ -47,7 +48,7 @@ class Board {
     // release pairs with the acquire in reached(): payload before position
     flag_.word.store(std::uint64_t{position} << 32 | tag_.fingerprint, std::memory_order_release);
     posted_ = position;
-    doorbell_.ring_all();
+    doorbell_.ring_posted();
   }
   /// Says that this rank has entered the operation, if nothing said so yet.
   void announce() noexcept {
@@ -79,11 +80,20 @@ class Board {
   bool all_reached(std::span<const int> members, std::uint32_t position) noexcept {
     for (const int member : members)
       for (int looks = patience_; !reached(member, position); --looks)
-        if (looks <= 0 || mismatch_ >= 0)
-          return false;
+        if (looks > 0 && mismatch_ < 0)
+          relax();
         else
-          __builtin_ia32_pause();
+          return miss(members, position);
     return true;
+  }
+  /// Adds to what this rank waits for, as far as it may sleep.
+  void want(const Want& more) noexcept {
+    want_ = want_.of == Want::Of::nobody || want_ == more ? more : Want::anything();
+  }
+  /// What was wanted since the last call.
+  Want take_want() noexcept {
+    const auto wanted = std::exchange(want_, {});
+    return wanted.of == Want::Of::nobody ? Want::anything() : wanted;
   }
   void set_patience(int looks) noexcept { patience_ = looks; }
   [[nodiscard]] int mismatch() const noexcept { return mismatch_; }
@@ -93,15 +103,6 @@ class Board {
       if (member != rank_) reached(member, next_);
     return mismatch_ >= 0;
   }
-  void count_move() noexcept { status_.moves.store(++moves_, std::memory_order_relaxed); }
-  /// Whether anyone but us has moved since the last call.
-  bool anyone_moved() noexcept {
-    std::uint64_t sum = 0;
-    for (int member = 0; member < segment_.ranks(); ++member)
-      if (member != rank_) sum += segment_.status(member).moves.load(std::memory_order_relaxed);
-    return std::exchange(last_sum_, sum) != sum;
-  }
-
   /// A pass uses one of the two slots; it may write once all are done with the pass before last.
   void begin_pass() noexcept { ++pass_; }
   void end_pass(std::uint32_t position) noexcept { pass_end_[pass_ & 1] = position; }
@@ -157,6 +158,15 @@ class Board {
     pass_end_[0] = pass_end_[1] = first_ - kStale;
   }
 
+  bool miss(std::span<const int> members, std::uint32_t position) noexcept {
+    if (members.size() == 1)
+      want({Want::Of::one, members.front(), position});
+    else if (members.size() + 1 == seen_.size())
+      want({Want::Of::everyone, -1, position});
+    else
+      want(Want::anything());
+    return false;
+  }
   static bool before(std::uint32_t a, std::uint32_t b) noexcept {
     return static_cast<std::int32_t>(a - b) < 0;
   }
@@ -177,8 +187,7 @@ class Board {
   std::uint32_t pass_end_[2] = {0, 0};
   int mismatch_ = -1;
   int patience_ = 0;
-  std::uint32_t moves_ = 0;
-  std::uint64_t last_sum_ = 0;
+  Want want_;
   bool can_pull_ = false;
   std::vector<std::uint32_t> seen_;  // position each member was last seen at
 };

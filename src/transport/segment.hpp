@@ -33,9 +33,22 @@ struct alignas(2 * kLine) FlagLine {
   std::byte tiny[2][kTiny];
 };
 
+/// What a rank that sleeps is waiting for, so that others wake it when it is there and not before.
+struct Want {
+  enum class Of : std::uint32_t { nobody, anyone, everyone, one };
+  Of of = Of::nobody;
+  std::int32_t member = -1;    // of one: who
+  std::uint32_t position = 0;  // that everyone or one must have come to
+  static Want anything() noexcept { return {Of::anyone, -1, 0}; }
+  friend bool operator==(const Want&, const Want&) = default;
+};
+
 struct alignas(kLine) BellLine {
   std::atomic<std::uint32_t> bell;    // counts rings; what the owner sleeps on
   std::atomic<std::uint32_t> asleep;  // 1: the owner is about to sleep, or does
+  std::atomic<Want::Of> want_of;
+  std::atomic<std::int32_t> want_member;
+  std::atomic<std::uint32_t> want_position;
 };
 
 enum class RankState : std::uint32_t { absent, joined, left };
@@ -52,7 +65,6 @@ struct alignas(kLine) StatusLine {
   std::atomic<std::uint32_t> sequence;  // the operation it last entered
   std::atomic<std::uint64_t> heard_ns;  // steady clock; kept up to date while it sleeps in a wait
   std::atomic<std::uint64_t> address[2][2];  // [pass parity][input, output]: where its buffers lie
-  std::atomic<std::uint32_t> moves;          // how often it got further: a sign of life
   std::atomic<std::uint64_t> base;           // where the segment lies in its process
   std::atomic<std::uint32_t> pulls;  // 0: not known yet, 1: it can read others' memory, 2: not
   Entry history[kHistory];           // by sequence % kHistory

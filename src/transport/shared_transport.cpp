@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/relax.hpp"
 #include "kernel/copy.hpp"
 #include "kernel/reduce.hpp"
 
@@ -19,20 +20,13 @@ constexpr int kSpinsAlone = 2000;  // about 20-50 us: ranks have a core each
 constexpr int kSpinsCrowded = 2;   // ranks share cores: whoever we wait for may need ours
 constexpr int kLooksAlone = 64;    // before a board step goes back to its caller
 constexpr int kYields = 2000;
-constexpr int kTimedWaits = 8;     // one in so many waits, to notice strangers,
-constexpr int kTimedYields = 8;    // and from this yield on in all
-constexpr int kSleepFirst = 1000;  // waits that go straight to sleep after meeting a stranger
-constexpr auto kStranger = 300us;  // a yield that took longer gave the core to somebody else
+constexpr int kTimedWaits = 8;      // one in so many waits, to notice strangers,
+constexpr int kTimedYields = 8;     // and from this yield on in all
+constexpr int kSuspicion = 16;      // yields in which a second long one counts
+constexpr int kSleepFirst = 300;    // waits that go straight to sleep after long yields
+constexpr auto kLongYield = 300us;  // it gave the core to somebody who does not wait for us
 constexpr std::chrono::nanoseconds kSilence = 100ms;  // of a rank that should be waiting like us
 constexpr auto kLongestSleep = 5ms;                   // then look around whether everyone is alive
-
-void relax() noexcept {
-#if defined(__x86_64__)
-  __builtin_ia32_pause();
-#elif defined(__aarch64__)
-  asm volatile("yield");
-#endif
-}
 
 std::uint64_t pack_kind(const OpDescriptor& d) noexcept {
   return std::uint64_t{static_cast<std::uint32_t>(d.root)} << 32 |
@@ -100,13 +94,13 @@ Progress SharedTransport::send(Transfer& transfer, std::span<const std::byte> da
   auto& lane = segment_->lane(rank_, transfer.peer, transfer.channel);
   auto& mine = end(sending_, transfer);
   const auto fragment = segment_->options().lane_slot_bytes;
-  if (mine.turn != nullptr && mine.turn != &transfer) return Progress::pending;
+  if (mine.turn != nullptr && mine.turn != &transfer) return not_yet();
   mine.turn = &transfer;
   do {
     if (mine.next - mine.freed >= kLaneDepth) {
       // acquire pairs with the release in receive(): the slot has been read
       mine.freed = lane.freed.load(std::memory_order_acquire);
-      if (mine.next - mine.freed >= kLaneDepth) return Progress::pending;
+      if (mine.next - mine.freed >= kLaneDepth) return not_yet();
     }
     auto& slot = segment_->lane_slot(lane, mine.next);
     const auto bytes = std::min<std::uint64_t>(fragment, data.size() - transfer.moved);
@@ -128,12 +122,12 @@ template <class Consume>
 Progress SharedTransport::receive(Transfer& transfer, std::size_t total, Consume consume) noexcept {
   auto& lane = segment_->lane(transfer.peer, rank_, transfer.channel);
   auto& mine = end(receiving_, transfer);
-  if (mine.turn != nullptr && mine.turn != &transfer) return Progress::pending;
+  if (mine.turn != nullptr && mine.turn != &transfer) return not_yet();
   mine.turn = &transfer;
   do {
     auto& slot = segment_->lane_slot(lane, mine.next);
     // acquire pairs with the release in send()
-    if (slot.stamp.load(std::memory_order_acquire) != mine.next + 1) return Progress::pending;
+    if (slot.stamp.load(std::memory_order_acquire) != mine.next + 1) return not_yet();
     if (slot.fingerprint != transfer.tag.fingerprint || slot.sequence != transfer.tag.sequence)
         [[unlikely]]
       return mismatched(transfer.peer);
@@ -180,6 +174,7 @@ Progress SharedTransport::park(bool moved, Deadline deadline) noexcept {
   if (moved) {
     idle_ = 0;
     doorbell_.disarm();
+    slice_.restore();
     return Progress::pending;
   }
   if (++idle_ <= spin_limit_) {
@@ -197,27 +192,33 @@ Progress SharedTransport::park_slowly(Deadline deadline) noexcept {
       PoisonRecord::State::poisoned)
     return Progress::failed;
   if (sleep_first_ == 0 && idle_ <= spin_limit_ + kYields) {
-    // The clock is read in some waits only, and in long ones: it is a good part of a short yield.
+    // The clock is read in some waits only, in long ones, and after a long yield: reading it is a
+    // good part of a short one.
     const int yields = idle_ - spin_limit_;
     if (yields == 1) ++waits_;
-    if (waits_ % kTimedWaits != 0 && yields < kTimedYields) {
+    if (waits_ % kTimedWaits != 0 && yields < kTimedYields && suspicion_ == 0) {
       sched_yield();
       return Progress::pending;
     }
     const auto before = Clock::now();
     sched_yield();
-    // Nobody of ours moved, yet the core was away: it was lent to a stranger for a whole slice.
-    if (Clock::now() - before > kStranger && !board_.anyone_moved()) sleep_first_ = kSleepFirst;
+    const bool was_long = Clock::now() - before > kLongYield;
+    if (was_long && suspicion_ > 0) sleep_first_ = kSleepFirst;  // once may be an accident
+    suspicion_ = was_long ? kSuspicion : std::max(0, suspicion_ - 1);
     return Progress::pending;
   }
-  if (!doorbell_.armed()) {
-    doorbell_.arm();
+  const auto want = board_.take_want();
+  if (!doorbell_.armed(want)) {
+    doorbell_.arm(want);
     return Progress::pending;  // the caller looks once more before we sleep
   }
-  if (sleep_first_ > 0) --sleep_first_;
+  if (sleep_first_ > 0) {
+    --sleep_first_;
+    slice_.shorten();
+  }
   const auto now = Clock::now();
   status_.heard_ns.store(static_cast<std::uint64_t>(now.time_since_epoch().count()),
-                                         std::memory_order_relaxed);
+                         std::memory_order_relaxed);
   const auto left = std::max<Clock::duration>(deadline - now, 0ns);
   doorbell_.sleep(std::min<Clock::duration>(left, kLongestSleep));
   if (Clock::now() - last_look_ < kLongestSleep) return Progress::pending;

@@ -10,6 +10,7 @@
 #include "transport/board.hpp"
 #include "transport/doorbell.hpp"
 #include "transport/segment.hpp"
+#include "transport/time_slice.hpp"
 
 namespace sinew {
 
@@ -61,6 +62,11 @@ class SharedTransport final : public Transport {
   End& end(std::vector<End>& ends, const Transfer& transfer) noexcept {
     return ends[static_cast<std::size_t>(transfer.peer) * kChannels + transfer.channel];
   }
+  // A transfer cannot move: any sign from its peer may change that.
+  Progress not_yet() noexcept {
+    board_.want(Want::anything());
+    return Progress::pending;
+  }
   Progress park_slowly(Deadline deadline) noexcept;
   Progress look_around() noexcept;
   Progress wrong_length(int peer, std::uint64_t sent, std::uint64_t expected) noexcept;
@@ -82,7 +88,9 @@ class SharedTransport final : public Transport {
   // Waiting, from cheap to dear: see park().
   int spin_limit_;
   int idle_ = 0;
-  int sleep_first_ = 0;  // waits left that skip yielding, because a stranger has our core
+  int sleep_first_ = 0;      // waits left that skip yielding, because a stranger has our core
+  TimeSlice slice_;          // shorter for as long
+  int suspicion_ = 0;        // above 0 for some yields after a long one
   std::uint32_t waits_ = 0;  // that came to yielding
   Clock::time_point last_look_{};
 };

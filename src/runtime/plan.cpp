@@ -196,6 +196,7 @@ void Plan::cut_passes() {
   passes = 1;
   tiny = false;
   width = ~std::uint64_t{0};
+  window_bytes = 0;
   by_reference = binding_.by_reference;
   const auto board_chunks = schedule_.chunks[3];
   if (board_chunks == 0 || by_reference) return;
@@ -217,6 +218,7 @@ void Plan::cut_passes() {
   // Slices of equal width, so that the last is not a sliver.
   passes = static_cast<std::uint32_t>(std::max<std::uint64_t>(1, (longest + width - 1) / width));
   width = std::min(width, round_up((longest + passes - 1) / passes));
+  window_bytes = width * board_chunks;
 }
 
 void Plan::add_step(const Step& step) {

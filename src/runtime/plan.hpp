@@ -79,6 +79,7 @@ class Plan {
   Reducer reducer;
   std::uint32_t passes = 1;
   std::uint64_t width = ~std::uint64_t{0};  // bytes of each chunk in one pass
+  std::uint64_t window_bytes = 0;           // of the slots, for all board chunks
   bool uses_board = false;
   bool posts_start = false;              // say at the start of a pass that we have come,
   std::uint32_t first_round = 0;         // and up to this round have nothing to do

@@ -52,7 +52,7 @@ void Run::begin_pass() noexcept {
   if (!plan_->uses_board) return;
   board_->begin_pass();
   first_position_ = board_->first() + 1 + pass_ * plan_->schedule().rounds;
-  slots_ = plan_->tiny ? board_->tiny_slots() : board_->slots();
+  slots_ = plan_->tiny ? board_->tiny_slots() : board_->slots(plan_->window_bytes);
   if (plan_->posts_start) board_->post(at(plan_->first_round));
 }
 
@@ -189,6 +189,7 @@ Progress Run::publish(const BoundStep& step, std::uint64_t begin, std::uint64_t 
   // The slot was last used two passes ago; its readers must be done with it.
   if (!arrived(step, board_->writable_after())) return not_yet();
   if (step.echoed) return Progress::done;
+  board_->count_work(bytes);
   if (bytes > 0 && !plan_->by_reference)
     copy_bytes(slot(rank_) + step.board, source(step) + begin, bytes, streams_);
   else
@@ -199,6 +200,7 @@ Progress Run::publish(const BoundStep& step, std::uint64_t begin, std::uint64_t 
 Progress Run::gather(const BoundStep& step, std::uint64_t begin, std::uint64_t bytes) noexcept {
   if (!arrived(step, at(round_))) return not_yet();
   if (bytes == 0) return Progress::done;
+  board_->count_work(bytes);
   if (plan_->by_reference) {
     if (!board_->pull(step.peer, step.from_output, step.remote, destination(step), bytes,
                       step.streaming))

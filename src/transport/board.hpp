@@ -103,14 +103,39 @@ class Board {
       if (member != rank_) reached(member, next_);
     return mismatch_ >= 0;
   }
+  /// Counts what keeps this rank busy, so that others can tell it from somebody else on their core.
+  void count_work(std::uint64_t bytes) noexcept {
+    if (bytes >= kShort) status_.worked.store(worked_ += bytes, std::memory_order_relaxed);
+  }
+  /// How much all others have done since the last call.
+  std::uint64_t work_of_others() noexcept {
+    std::uint64_t sum = 0;
+    for (int member = 0; member < segment_.ranks(); ++member)
+      if (member != rank_) sum += segment_.status(member).worked.load(std::memory_order_relaxed);
+    return sum - std::exchange(seen_work_, sum);
+  }
+
   /// A pass uses one of the two slots; it may write once all are done with the pass before last.
   void begin_pass() noexcept { ++pass_; }
   void end_pass(std::uint32_t position) noexcept { pass_end_[pass_ & 1] = position; }
   [[nodiscard]] unsigned parity() const noexcept { return pass_ & 1; }
   [[nodiscard]] std::uint32_t writable_after() const noexcept { return pass_end_[pass_ & 1]; }
 
-  [[nodiscard]] Slots slots() const noexcept {
-    return {segment_.slot(0, parity()), 2 * slot_bytes()};
+  /// A window of `bytes` (at most slot_bytes()) in everybody's slots, for this pass; all ranks ask
+  /// for as many. It does not touch the window of the pass before, so that the rule for the pass
+  /// before last holds: windows follow each other in one half, and then go on in the other.
+  /// Thus long goes by until a line is written again, and by then readers' caches have let it go:
+  /// to take it from them is what makes writing slow. Short ones use the same few lines again and
+  /// again, which then stay in the nearest cache.
+  Slots slots(std::size_t bytes) noexcept {
+    const auto half = slot_bytes();
+    if (window_end_ + bytes > half || bytes < kShort) {
+      half_ ^= 1;
+      window_end_ = 0;
+    }
+    const auto begin = window_end_;
+    window_end_ += bytes;
+    return {segment_.slot(0, half_) + begin, 2 * half};
   }
   /// Slots of FlagLine::kTiny bytes, which arrive together with the position.
   [[nodiscard]] Slots tiny_slots() const noexcept {
@@ -147,6 +172,7 @@ class Board {
   }
 
  private:
+  static constexpr std::size_t kShort = 8 << 10;
   // Positions wrap, so nobody's may get so old that it looks new: after long without board steps
   // say where we are, and look where the others are.
   static constexpr std::uint32_t kStale = std::uint32_t{1} << 29;
@@ -187,6 +213,9 @@ class Board {
   std::uint32_t pass_end_[2] = {0, 0};
   int mismatch_ = -1;
   int patience_ = 0;
+  std::uint64_t worked_ = 0, seen_work_ = 0;
+  unsigned half_ = 0;           // of the slots, where windows are taken from,
+  std::size_t window_end_ = 0;  // and where the last one in it ended
   Want want_;
   bool can_pull_ = false;
   std::vector<std::uint32_t> seen_;  // position each member was last seen at

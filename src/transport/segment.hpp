@@ -65,6 +65,7 @@ struct alignas(kLine) StatusLine {
   std::atomic<std::uint32_t> sequence;  // the operation it last entered
   std::atomic<std::uint64_t> heard_ns;  // steady clock; kept up to date while it sleeps in a wait
   std::atomic<std::uint64_t> address[2][2];  // [pass parity][input, output]: where its buffers lie
+  std::atomic<std::uint64_t> worked;         // bytes it has copied and combined, but for short ones
   std::atomic<std::uint64_t> base;           // where the segment lies in its process
   std::atomic<std::uint32_t> pulls;  // 0: not known yet, 1: it can read others' memory, 2: not
   Entry history[kHistory];           // by sequence % kHistory

@@ -20,11 +20,12 @@ constexpr int kSpinsAlone = 2000;  // about 20-50 us: ranks have a core each
 constexpr int kSpinsCrowded = 2;   // ranks share cores: whoever we wait for may need ours
 constexpr int kLooksAlone = 64;    // before a board step goes back to its caller
 constexpr int kYields = 2000;
-constexpr int kTimedWaits = 8;      // one in so many waits, to notice strangers,
-constexpr int kTimedYields = 8;     // and from this yield on in all
-constexpr int kSuspicion = 16;      // yields in which a second long one counts
-constexpr int kSleepFirst = 300;    // waits that go straight to sleep after long yields
-constexpr auto kLongYield = 300us;  // it gave the core to somebody who does not wait for us
+constexpr int kTimedWaits = 8;           // one in so many waits, to notice strangers,
+constexpr int kTimedYields = 8;          // and from this yield on in all
+constexpr int kSuspicion = 16;           // yields in which a second long one counts
+constexpr int kSleepFirst = 300;         // waits that go straight to sleep after long yields
+constexpr auto kLongYield = 300us;       // it may have given the core to somebody who is none of us
+constexpr double kBusyBytesPerNs = 0.2;  // ranks at work do several times as much
 constexpr std::chrono::nanoseconds kSilence = 100ms;  // of a rank that should be waiting like us
 constexpr auto kLongestSleep = 5ms;                   // then look around whether everyone is alive
 
@@ -202,9 +203,11 @@ Progress SharedTransport::park_slowly(Deadline deadline) noexcept {
     }
     const auto before = Clock::now();
     sched_yield();
-    const bool was_long = Clock::now() - before > kLongYield;
-    if (was_long && suspicion_ > 0) sleep_first_ = kSleepFirst;  // once may be an accident
-    suspicion_ = was_long ? kSuspicion : std::max(0, suspicion_ - 1);
+    const std::chrono::nanoseconds took = Clock::now() - before;
+    // Another rank may have had the core for a long copy: then all is well.
+    const bool lost = took > kLongYield && board_.work_of_others() < kBusyBytesPerNs * took.count();
+    if (lost && suspicion_ > 0) sleep_first_ = kSleepFirst;  // once may be an accident
+    suspicion_ = lost ? kSuspicion : std::max(0, suspicion_ - 1);
     return Progress::pending;
   }
   const auto want = board_.take_want();

@@ -211,7 +211,7 @@ void bind_to_core(int rank) {
   CPU_ZERO(&allowed);
   CPU_ZERO(&one);
   if (sched_getaffinity(0, sizeof allowed, &allowed) != 0) return;
-  int skip = rank;
+  int skip = rank % std::max(1, CPU_COUNT(&allowed));
   for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu)
     if (CPU_ISSET(cpu, &allowed) && skip-- == 0) CPU_SET(cpu, &one);
   if (CPU_COUNT(&one) == 1) sched_setaffinity(0, sizeof one, &one);
@@ -232,7 +232,7 @@ bench::Launcher sinew_ranks(const BenchSetup& setup) {
     const auto rendezvous = "sinew-bench" + launch.control;  // one segment a group, one name
     bench::fork_ranks([=](bench::Control& control) {
       const auto [rank, ranks] = control.seat();
-      if (setup.bind && ranks <= allowed_cores()) bind_to_core(rank);
+      if (setup.bind) bind_to_core(rank);
       ShmJoin join;
       join.rendezvous = rendezvous;
       join.rank = rank;

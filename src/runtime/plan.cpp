@@ -21,7 +21,7 @@ constexpr std::uint64_t kStreamingBytes = std::uint64_t{16} << 20;
 // rank early, because two readings of the clock are little beside the copying; with shared cores
 // only when the copying is long beside the waiting for turns.
 constexpr std::uint64_t kMeasuredAlone = std::uint64_t{4} << 10;
-constexpr std::uint64_t kMeasuredCrowded = std::uint64_t{4} << 20;
+constexpr std::uint64_t kMeasuredCrowded = std::uint64_t{256} << 10;
 
 std::uint64_t round_up(std::uint64_t bytes) {
   return (bytes + kLineBytes - 1) / kLineBytes * kLineBytes;
@@ -108,9 +108,7 @@ void Plan::lower() {
   transfers.assign(steps.size(), {});
   done.assign(steps.size(), 0);
   inputs.assign(static_cast<std::size_t>(schedule_.size), nullptr);
-  if (!block && std::any_of(steps.begin(), steps.end(),
-                            [](const BoundStep& step) { return step.op == Op::gather_reduce_all; }))
-    block = std::make_unique_for_overwrite<std::byte[]>(kBlockBytes);
+  outputs.assign(static_cast<std::size_t>(schedule_.size), nullptr);
 }
 
 void Plan::list_waits() {

@@ -98,8 +98,8 @@ class Plan {
   std::vector<Transfer> transfers;
   std::vector<std::uint8_t> done;
   std::vector<const std::byte*> inputs;
-  std::unique_ptr<std::byte[]> block;  // where a sum stays in cache on its way to everyone
-  static constexpr std::uint64_t kBlockBytes = std::uint64_t{64} << 10;
+  std::vector<std::byte*> outputs;
+  static constexpr std::uint64_t kBlockBytes = std::uint64_t{64} << 10;  // of a fold to everyone
 
  private:
   void lower();

@@ -227,24 +227,25 @@ void Run::fold(const BoundStep& step, std::uint64_t begin, std::uint64_t bytes) 
     divide(plan_->binding().dtype, into[0], elements, plan_->binding().divisor);
 }
 
-// Block by block: the sum in the first-level cache, then out to one member after the other, so that
-// each is written in one stream.
+// From everybody's buffer into everybody's buffer, block by block so that an average is divided
+// while it is in cache.
 void Run::fold_everywhere(const BoundStep& step, std::uint64_t begin,
                           std::uint64_t bytes) noexcept {
   const auto& group = plan_->groups[static_cast<std::size_t>(step.group)];
   const auto element = plan_->reducer.element_bytes;
-  std::byte* const sum = plan_->block.get();
   for (std::uint64_t piece = 0; piece < bytes; piece += Plan::kBlockBytes) {
     const auto length = std::min(Plan::kBlockBytes, bytes - piece);
     std::size_t count = 0;
-    for (const int member : group)
-      plan_->inputs[count++] =
+    for (const int member : group) {
+      plan_->inputs[count] =
           board_->exposed(member, step.src_buf == Buf::output) + step.src + begin + piece;
-    plan_->reducer.fold({&sum, 1}, {plan_->inputs.data(), count}, length / element, false);
-    if (plan_->divide_folds)
-      divide(plan_->binding().dtype, sum, length / element, plan_->binding().divisor);
-    for (const int member : group)
-      copy_bytes(board_->exposed(member, true) + step.dst + begin + piece, sum, length, false);
+      plan_->outputs[count++] = board_->exposed(member, true) + step.dst + begin + piece;
+    }
+    plan_->reducer.fold({plan_->outputs.data(), count}, {plan_->inputs.data(), count},
+                        length / element, false);
+    if (!plan_->divide_folds) continue;
+    for (std::size_t i = 0; i < count; ++i)
+      divide(plan_->binding().dtype, plan_->outputs[i], length / element, plan_->binding().divisor);
   }
 }
 

@@ -31,6 +31,8 @@ class Board {
         rank_(rank),
         flag_(segment.flag(rank)),
         status_(segment.status(rank)),
+        slot_bytes_(segment.options().slot_bytes),
+        slots_each_(segment.options().slots),
         seen_(static_cast<std::size_t>(segment.ranks()), 0) {}
 
   /// Begins an operation that takes `positions` rounds over all its passes.
@@ -128,20 +130,19 @@ class Board {
   /// to take it from them is what makes writing slow. Short ones use the same few lines again and
   /// again, which then stay in the nearest cache.
   Slots slots(std::size_t bytes) noexcept {
-    const auto half = slot_bytes();
-    if (window_end_ + bytes > half || bytes < kShort) {
-      half_ ^= 1;
+    if (window_end_ + bytes > slot_bytes_ || bytes < kShort) {
+      slot_ = slot_ + 1 < slots_each_ && bytes >= kShort ? slot_ + 1 : slot_ == 0 ? 1 : 0;
       window_end_ = 0;
     }
     const auto begin = window_end_;
     window_end_ += bytes;
-    return {segment_.slot(0, half_) + begin, 2 * half};
+    return {segment_.slot(0, slot_) + begin, slots_each_ * slot_bytes_};
   }
   /// Slots of FlagLine::kTiny bytes, which arrive together with the position.
   [[nodiscard]] Slots tiny_slots() const noexcept {
     return {segment_.flag(0).tiny[parity()], sizeof(FlagLine)};
   }
-  [[nodiscard]] std::size_t slot_bytes() const noexcept { return segment_.options().slot_bytes; }
+  [[nodiscard]] std::size_t slot_bytes() const noexcept { return slot_bytes_; }
 
   /// Where this rank's buffers lie, for others to read there (or, in an arena, to write).
   void expose(const void* input, const void* output) noexcept {
@@ -214,7 +215,9 @@ class Board {
   int mismatch_ = -1;
   int patience_ = 0;
   std::uint64_t worked_ = 0, seen_work_ = 0;
-  unsigned half_ = 0;           // of the slots, where windows are taken from,
+  std::size_t slot_bytes_;
+  std::uint32_t slots_each_;
+  std::uint32_t slot_ = 0;      // that windows are taken from,
   std::size_t window_end_ = 0;  // and where the last one in it ended
   Want want_;
   bool can_pull_ = false;

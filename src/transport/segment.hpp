@@ -19,7 +19,8 @@ inline constexpr std::size_t kLine = 64;
 
 /// Knobs of a segment, equal on all ranks (rank 0's are used).
 struct SegmentOptions {
-  std::size_t slot_bytes = 0;                          // one of a rank's two board slots; 0: choose
+  std::size_t slot_bytes = 0;                          // one of a rank's board slots; 0: choose
+  std::uint32_t slots = 0;                             // how many it has, at least 2; 0: choose
   std::size_t lane_slot_bytes = std::size_t{1} << 15;  // payload of one fragment in a lane
   std::size_t arena_bytes = std::size_t{1} << 34;      // address space for alloc_shared, each rank
 };
@@ -130,8 +131,9 @@ class Segment {
   }
   [[nodiscard]] FlagLine& flag(int rank) const noexcept { return at<FlagLine>(flags_)[rank]; }
   [[nodiscard]] BellLine& bell(int rank) const noexcept { return at<BellLine>(bells_)[rank]; }
-  [[nodiscard]] std::byte* slot(int rank, unsigned parity) const noexcept {
-    return base_ + slots_ + (2 * static_cast<std::size_t>(rank) + parity) * options().slot_bytes;
+  [[nodiscard]] std::byte* slot(int rank, std::uint32_t number) const noexcept {
+    return base_ + slots_ +
+           (static_cast<std::size_t>(rank) * options().slots + number) * options().slot_bytes;
   }
   [[nodiscard]] LaneHeader& lane(int from, int to, int channel) const noexcept;
   [[nodiscard]] LaneSlot& lane_slot(LaneHeader& lane, std::uint64_t number) const noexcept;

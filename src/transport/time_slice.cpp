@@ -27,6 +27,11 @@ void TimeSlice::shorten() noexcept {
   if (syscall(SYS_sched_setattr, self, &attributes, 0) == 0) thread_ = self;
 }
 
+std::uint64_t TimeSlice::current_ns() noexcept {
+  sched_attr attributes{};
+  return read_attributes(0, attributes) ? attributes.sched_runtime : 0;
+}
+
 void TimeSlice::set_usual() noexcept {
   sched_attr attributes{};
   if (read_attributes(thread_, attributes)) {

@@ -25,6 +25,9 @@ class TimeSlice {
     if (thread_ != 0) set_usual();
   }
 
+  /// The calling thread's slice; 0 where it has none of its own.
+  static std::uint64_t current_ns() noexcept;
+
  private:
   void set_usual() noexcept;
 

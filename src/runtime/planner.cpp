@@ -186,11 +186,8 @@ void Planner::check(const Call& call) const {
 
 Place Planner::place_for(const Algorithm& algorithm, const Call& call) const {
   const auto bytes = large_elements(call, transport_.size()) * size_of(call.dtype);
-  return {transport_.rank(),
-          transport_.size(),
-          call.root,
-          segments_for(algorithm, bytes, options_.chunk_bytes),
-          {}};
+  return {transport_.rank(), transport_.size(), call.root,
+          segments_for(algorithm, bytes, options_.chunk_bytes), transport_.node_of()};
 }
 
 std::string_view Planner::refusal(const Algorithm& algorithm, const Call& call) const {
@@ -203,11 +200,21 @@ std::string_view Planner::refusal(const Algorithm& algorithm, const Call& call) 
   return {};
 }
 
+// What fits only because there are several nodes is worth a thought where those have several ranks.
+bool Planner::lacks_levels(const Algorithm& algorithm, const Call& call) const {
+  auto flat = place_for(algorithm, call);
+  flat.node_of = {};
+  return !algorithm.fits(flat, {true, true, true}) && !has_levels(transport_.node_of());
+}
+
 double Planner::estimate_us(const Algorithm& algorithm, const Call& call) const {
   const Board* board = transport_.board();
   const auto bytes = large_elements(call, transport_.size()) * size_of(call.dtype);
-  const auto cost = cost_table(transport_.name(), board != nullptr ? board->slot_bytes() : 0,
-                               transport_.size(), transport_.cores());
+  auto cost = cost_table(board != nullptr, board != nullptr ? board->slot_bytes() : 0,
+                         transport_.size(), transport_.cores());
+  const auto link = transport_.between_nodes();
+  cost.node_message_ns = link.message_ns;
+  cost.node_byte_ns = link.byte_ns;
   return estimate_ns(algorithm, place_for(algorithm, call), bytes, cost) / 1e3;
 }
 
@@ -216,7 +223,8 @@ std::vector<Candidate> Planner::explain(const Call& call) const {
   std::vector<Candidate> candidates;
   for (const auto& algorithm : algorithms()) {
     if (algorithm.collective != call.collective) continue;
-    const auto why = refusal(algorithm, call);
+    auto why = refusal(algorithm, call);
+    if (why.empty() && lacks_levels(algorithm, call)) why = "pays with two nodes of two ranks";
     candidates.push_back({algorithm.name, why.empty() ? estimate_us(algorithm, call) : 0, why});
   }
   std::stable_sort(candidates.begin(), candidates.end(),

@@ -60,7 +60,8 @@ BenchRow make_row(const BenchOptions& o, const bench::Result& result, const std:
   const auto call = call_for(result.what, result.ranks);
   row.collective = bench::name(result.what.collective);
   row.algorithm = algorithm;
-  row.transport = o.setup.transport;
+  row.transport = o.setup.emulation ? "emulated" : o.setup.transport;
+  row.emulate = o.emulate;
   row.buffers = o.buffers;
   row.ranks = result.ranks;
   row.root = o.root;
@@ -99,20 +100,11 @@ std::vector<std::string> peers_of(const BenchOptions& o) {
   return peers;
 }
 
-// Asked of a group of threads here: the choice depends on nothing that differs there.
-std::vector<Candidate> candidates(const bench::Case& what, int ranks) {
-  std::vector<Candidate> result;
-  run_local(ranks, [&](Communicator& communicator) {
-    const auto mine = communicator.explain(call_for(what, ranks));
-    if (communicator.rank() == 0) result = mine;
-  });
-  return result;
-}
-
-void print_explanation(std::FILE* to, const bench::Case& what, int ranks) {
+void print_explanation(std::FILE* to, const bench::Case& what, int ranks,
+                       const std::vector<Candidate>& candidates) {
   fmt::print(to, "# {} of {} on {} ranks: estimated cost of each algorithm\n",
              bench::name(what.collective), human_bytes(what.bytes), ranks);
-  for (const auto& candidate : candidates(what, ranks))
+  for (const auto& candidate : candidates)
     if (candidate.refused.empty())
       fmt::print(to, "#   {:<20} {:>12.2f} us\n", candidate.algorithm, candidate.estimated_us);
     else
@@ -174,6 +166,8 @@ class Run {
       fmt::print("# {} ranks over {}, {} buffers{}\n# {} round{}; times are medians a call\n",
                  ranks, o_.setup.transport, o_.buffers, o_.apart ? "" : ", in place where possible",
                  o_.rounds, o_.rounds == 1 ? "" : "s");
+    if (style_ == BenchStyle::nccl && o_.setup.emulation)
+      fmt::print("# emulated: {} (nodes x ranks, rate of a node's link, latency)\n", o_.emulate);
     if (style_ == BenchStyle::csv) shown.peers = peers_;  // its head has been printed
     const BenchTable table(style_, shown, terminal_columns());
     for (const auto collective : collectives_) play(tournament, collective, ranks, ours, table);
@@ -185,13 +179,8 @@ class Run {
  private:
   void add_ours(bench::Tournament& tournament, const std::vector<Ours>& ours, int ranks) const {
     for (const auto& [contender, algorithm] : ours) {
-      auto setup = o_.setup;
+      auto setup = setup_of(o_);
       setup.algorithm = algorithm;
-      setup.shared_buffers = o_.buffers == "shared";
-      setup.bind = !o_.no_bind;
-      setup.pull = !o_.no_pull;
-      if (!o_.slot.empty()) setup.slot_bytes = parse_bytes(o_.slot);
-      if (!o_.chunk.empty()) setup.chunk_bytes = parse_bytes(o_.chunk);
       if (!tournament.add({contender, sinew_ranks(setup)}))
         throw Error(Errc::system, fmt::format("{} ranks did not start: {}", ranks,
                                               tournament.failures().back().story));
@@ -209,7 +198,9 @@ class Run {
           fmt::format("{} {} on {} ranks", bench::name(collective), human_bytes(bytes), ranks));
       const auto result = tournament.play(what, o_.rounds, limits_of(o_));
       progress_.clear();
-      if (o_.explain) print_explanation(style_ == BenchStyle::nccl ? stdout : stderr, what, ranks);
+      if (o_.explain)
+        print_explanation(style_ == BenchStyle::nccl ? stdout : stderr, what, ranks,
+                          candidates_for(what, ranks, setup_of(o_)));
       for (const auto& [contender, algorithm] : ours) add_row(result, contender, algorithm, table);
     }
   }
@@ -231,9 +222,10 @@ class Run {
     const auto& what = result.what;
     auto chosen = algorithm;
     if (chosen.empty())
-      chosen = o_.buffers == "shared" && what.collective == bench::Collective::allreduce
-                   ? "shared"
-                   : std::string(candidates(what, result.ranks).front().algorithm);
+      chosen =
+          o_.buffers == "shared" && what.collective == bench::Collective::allreduce
+              ? "shared"
+              : std::string(candidates_for(what, result.ranks, setup_of(o_)).front().algorithm);
     rows_.push_back(make_row(o_, result, contender, chosen, peers_));
     if (style_ == BenchStyle::json) return;
     fmt::print("{}", table.line(rows_.back()));

@@ -79,6 +79,17 @@ void check_words(const BenchOptions& o) {
                   fmt::format("-r {}: there is no such rank among {}", o.root, ranks));
 }
 
+void emulate(BenchOptions& o, bool ranks_were_given) {
+  auto& emulation = o.setup.emulation = parse_emulation(o.emulate);
+  if (!ranks_were_given) o.ranks = std::to_string(emulation.ranks());
+  one_size(o.ranks, emulation.node_of);
+  if (!o.against.empty())
+    throw Error(Errc::invalid_argument,
+                "--against with --emulate would compare an emulated network with this machine's");
+  if (o.buffers == "shared")
+    throw Error(Errc::invalid_argument, "--buffers shared needs one node, not --emulate");
+}
+
 }  // namespace
 
 std::optional<int> parse_bench(BenchOptions& o, int argc, char** argv) {
@@ -88,12 +99,15 @@ std::optional<int> parse_bench(BenchOptions& o, int argc, char** argv) {
   app.add_option("collective", o.collectives,
                  "allreduce, broadcast, ..., allgatherv, alltoallv, or all")
       ->required();
-  app.add_option("-p,--ranks", o.ranks, "rank counts: 4, or 2,4,8, or 2..16")
-      ->capture_default_str();
+  const auto* ranks = app.add_option("-p,--ranks", o.ranks, "rank counts: 4, or 2,4,8, or 2..16")
+                          ->capture_default_str();
   app.add_option("--algo", o.algorithm, "a name or several (side by side), all, or auto")
       ->capture_default_str();
   app.add_option("--transport", o.setup.transport, "shm (processes) or local (threads)")
       ->capture_default_str();
+  app.add_option("--emulate", o.emulate,
+                 "a cluster: 2x4,1Gbit,1ms are two nodes of four ranks, the rate of a node's link "
+                 "and the latency between nodes");
   app.add_option("--sizes", o.sizes, "exact sizes: 8,4K,1M,110278272");
   app.add_option("-b,--minbytes", o.begin, "smallest size")->capture_default_str();
   app.add_option("-e,--maxbytes", o.end, "largest size")->capture_default_str();
@@ -132,8 +146,10 @@ std::optional<int> parse_bench(BenchOptions& o, int argc, char** argv) {
   app.add_flag("--no-pull", o.no_pull, "do not let ranks read each other's memory");
   app.add_flag("--no-bind", o.no_bind, "do not bind ranks to cores");
   const auto status = parse(app, argc, argv);
-  if (!status) check_words(o);
-  return status;
+  if (status) return status;
+  if (!o.emulate.empty()) emulate(o, ranks->count() > 0);
+  check_words(o);
+  return {};
 }
 
 std::vector<std::uint64_t> sizes_of(const BenchOptions& o) {
@@ -161,6 +177,16 @@ std::vector<bench::Collective> collectives_of(const BenchOptions& o) {
     if (word == "alltoallv") all.push_back(bench::Collective::alltoall);
   }
   return all;
+}
+
+BenchSetup setup_of(const BenchOptions& o) {
+  auto setup = o.setup;
+  setup.shared_buffers = o.buffers == "shared";
+  setup.bind = !o.no_bind;
+  setup.pull = !o.no_pull;
+  if (!o.slot.empty()) setup.slot_bytes = parse_bytes(o.slot);
+  if (!o.chunk.empty()) setup.chunk_bytes = parse_bytes(o.chunk);
+  return setup;
 }
 
 bench::Limits limits_of(const BenchOptions& o) {

@@ -15,7 +15,7 @@ struct BenchOptions {
   std::vector<std::string> collectives;
   std::string ranks = "2", sizes, algorithm = "auto", buffers = "private", against, style = "nccl",
               imbalance = "zipf:1.2";
-  std::string begin = "8", end = "16M", dtype = "f32", op = "sum", chunk, slot, folder;
+  std::string begin = "8", end = "16M", dtype = "f32", op = "sum", chunk, slot, folder, emulate;
   double factor = 4, budget_s = 0.2;
   int rounds = 3, root = 0;
   std::uint32_t samples = 0;
@@ -31,6 +31,7 @@ std::optional<int> parse_bench(BenchOptions& o, int argc, char** argv);
 /// Collectives by name; "all" are all, and alltoallv brings the padded alltoall beside it.
 std::vector<bench::Collective> collectives_of(const BenchOptions& o);
 std::vector<std::uint64_t> sizes_of(const BenchOptions& o);
+BenchSetup setup_of(const BenchOptions& o);
 bench::Limits limits_of(const BenchOptions& o);
 bench::Case make_case(const BenchOptions& o, bench::Collective collective, std::uint64_t bytes,
                       int ranks);

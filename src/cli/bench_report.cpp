@@ -81,6 +81,7 @@ Json row_json(const BenchRow& row) {
             {"busbw_gbs", rounded(row.busbw_gbs())},
             {"wrong", row.wrong},
             {"peers", std::move(peers)}};
+  if (!row.emulate.empty()) json["emulate"] = row.emulate;
   json["best_peer"] = nullptr;
   json["ratio"] = nullptr;
   if (const auto ratio = row.ratio()) {

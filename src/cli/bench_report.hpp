@@ -16,6 +16,7 @@ namespace sinew {
 /// One measured cell: ours, and the peers that ran beside it.
 struct BenchRow {
   std::string collective, algorithm, transport, buffers;
+  std::string emulate;  // the network that was emulated, or ""
   int ranks = 0, root = 0;
   std::uint64_t bytes = 0, count = 0;
   DType dtype{};

@@ -9,6 +9,7 @@
 #include <sinew/verify.hpp>
 #include "base/text.hpp"
 #include "model/select.hpp"
+#include "schedule/form.hpp"
 #include "transport/board.hpp"
 #include "transport/shared_transport.hpp"
 
@@ -79,6 +80,19 @@ bool uses(const World& world, Op op) {
 bool uses_board(const World& world) {
   return uses(world, Op::publish) || uses(world, Op::gather_copy) ||
          uses(world, Op::gather_reduce) || uses(world, Op::gather_reduce_all);
+}
+
+// Whether there is memory that every group of the schedule shares.
+bool reaches(const Transport& transport, const Schedule& schedule) {
+  const auto can = transport.capabilities();
+  const auto node_of = transport.node_of();
+  if (can.across_nodes || node_of.empty() || !can.board) return can.board;
+  const auto node = [&](int rank) { return node_of[static_cast<std::size_t>(rank)]; };
+  return std::all_of(schedule.steps.begin(), schedule.steps.end(), [&](const Step& step) {
+    const auto group = is_board_op(step.op) ? members(schedule, step) : std::vector<int>{};
+    return std::all_of(group.begin(), group.end(),
+                       [&](int member) { return node(member) == node(schedule.rank); });
+  });
 }
 
 // Data that others read by reference may be reused when all are known to be done with it.
@@ -381,7 +395,7 @@ void Planner::install(const World& world) {
                                                   world.ranks.front().name, verdict.fault->why));
   }
   const auto& schedule = world.ranks[static_cast<std::size_t>(transport_.rank())];
-  if (uses_board(world) && !transport_.capabilities().board)
+  if (uses_board(world) && !reaches(transport_, schedule))
     throw Error(Errc::unsupported, fmt::format("{} needs shared memory", schedule.name));
   for (const auto& step : schedule.steps)
     if (step.channel >= kMessageChannel)

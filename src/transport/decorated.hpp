@@ -47,6 +47,7 @@ class Decorated : public Transport {
 
  protected:
   [[nodiscard]] Transport& inner() noexcept { return *inner_; }
+  [[nodiscard]] const Transport& inner() const noexcept { return *inner_; }
 
  private:
   std::unique_ptr<Transport> inner_;

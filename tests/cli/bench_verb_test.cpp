@@ -68,7 +68,7 @@ TEST(Bench, stays_within_80_columns_whatever_is_shown) {
 }
 
 TEST(Bench, peers_stand_in_the_row_with_the_ratio) {
-  const auto ran = bench({"allreduce", "-p", "2", "--sizes", "8", "--against", "hand"});
+  const auto ran = bench({"allreduce", "-p", "2", "--sizes", "64K", "--against", "hand"});
   ASSERT_EQ(ran.status, 0) << ran.err;
   EXPECT_TRUE(has(ran.out, " #wrong      hand  ratio\n")) << ran.out;
   const auto cells = words_of(rows_of(ran.out).at(0));
@@ -211,6 +211,51 @@ TEST(Bench, other_types_and_operations_are_checked_too) {
       EXPECT_EQ(row["wrong"], 0) << type << " " << op;
     }
   }
+}
+
+TEST(Bench, emulates_nodes_and_chooses_by_their_links) {
+  const auto ran =
+      bench({"allreduce", "--emulate", "2x4,1Gbit,1ms", "--sizes", "64K", "--explain", "--json"});
+  ASSERT_EQ(ran.status, 0) << ran.err;
+  const auto document = Json::parse(ran.out);
+  const auto& row = document["results"].at(0);
+  EXPECT_EQ(row["ranks"], 8);
+  EXPECT_EQ(row["transport"], "emulated");
+  EXPECT_EQ(row["emulate"], "2x4,1Gbit,1ms");
+  EXPECT_EQ(row["algorithm"], "two_level");
+  EXPECT_EQ(row["wrong"], 0);
+  EXPECT_GE(row["min_us"], 1000 + 65536 * 8 / 1000);  // no message is earlier than its link allows
+  const auto explained = lines_of(ran.err);
+  ASSERT_GT(explained.size(), 2U);
+  EXPECT_TRUE(explained[1].starts_with("#   two_level ")) << ran.err;  // the cheapest comes first
+  EXPECT_TRUE(has(ran.err, "direct                          -    does not fit these ranks"));
+}
+
+TEST(Bench, emulation_is_told_in_the_heading_and_works_with_threads) {
+  const auto ran = bench({"broadcast", "--emulate", "2x1,100Mbit,0us", "--sizes", "8", "-p", "2",
+                          "--transport", "local"});
+  ASSERT_EQ(ran.status, 0) << ran.err;
+  EXPECT_TRUE(has(ran.out, "# emulated: 2x1,100Mbit,0us")) << ran.out;
+  EXPECT_LE(widest_line(ran.out), 80U);
+}
+
+TEST(Bench, refuses_networks_that_make_no_sense) {
+  const auto refuse = [](const std::string& network, const std::string& why) {
+    expect_error({"bench", "allreduce", "--emulate", network}, 2, why);
+  };
+  refuse("2x4", "1 words instead of 3");
+  refuse("2y4,1Gbit,1ms", "'2y4' is not nodes x ranks");
+  refuse("0x4,1Gbit,1ms", "'0x4' is not a node map");
+  refuse("2x4,1Gb,1ms", "'1Gb' is not a rate in Kbit, Mbit or Gbit");
+  refuse("2x4,0Gbit,1ms", "'0Gbit' is not a rate");
+  refuse("2x4,1Gbit,1s", "'1s' is not a time in us or ms");
+  refuse("2x4,1Gbit,-1ms", "'-1ms' is not a time");
+  expect_error({"bench", "allreduce", "--emulate", "2x4,1Gbit,1ms", "-p", "4"}, 2,
+               "holds 8 ranks, but -p says 4");
+  expect_error({"bench", "allreduce", "--emulate", "2x4,1Gbit,1ms", "--against", "hand"}, 2,
+               "--against");
+  expect_error({"bench", "allreduce", "--emulate", "2x4,1Gbit,1ms", "--buffers", "shared"}, 2,
+               "--buffers shared");
 }
 
 TEST(Bench, refuses_what_it_does_not_know_and_suggests_the_nearest) {

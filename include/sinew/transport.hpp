@@ -59,6 +59,12 @@ struct Failure {
   std::string why;
 };
 
+/// What a message between nodes costs on top of one inside a node.
+struct NodeLink {
+  double message_ns = 0;
+  double byte_ns = 0;  // of what all ranks of a node send together
+};
+
 /// Channels a transport keeps apart: two for collectives, one for point-to-point messages.
 inline constexpr std::uint16_t kChannels = 3;
 inline constexpr std::uint16_t kMessageChannel = 2;
@@ -76,6 +82,12 @@ class Transport {
   [[nodiscard]] virtual Capabilities capabilities() const noexcept = 0;
   /// Processors that all ranks share. Fewer than ranks: they take turns. Equal on all ranks.
   [[nodiscard]] virtual int cores() const noexcept { return size(); }
+
+  /// The node of each rank: a host, or a memory domain of one. Empty: all are in one node. Equal on
+  /// all ranks.
+  [[nodiscard]] virtual std::span<const int> node_of() const noexcept { return {}; }
+  /// Where there are several nodes. Equal on all ranks.
+  [[nodiscard]] virtual NodeLink between_nodes() const noexcept { return {}; }
 
   /// Transfers of one (peer, channel, direction) progress in the order they were begun.
   virtual Progress send(Transfer& transfer, std::span<const std::byte> data) noexcept = 0;

@@ -11,6 +11,7 @@
 #include "kernel/reduce.hpp"
 #include "measure/measure.hpp"
 #include "transport/cores.hpp"
+#include "transport/domain.hpp"
 #include "transport/local/local.hpp"
 #include "transport/shm/shm.hpp"
 
@@ -162,10 +163,32 @@ class SinewContender final : public bench::Contender {
   std::map<std::byte*, SharedBuffer> buffers_;
 };
 
+// The rank-th processor this process may use, or none; ranks share them evenly where they must.
+cpu_set_t core_of(int rank) {
+  cpu_set_t allowed, one;
+  CPU_ZERO(&allowed);
+  CPU_ZERO(&one);
+  sched_getaffinity(0, sizeof allowed, &allowed);
+  for (int cpu = 0, skip = rank % std::max(1, CPU_COUNT(&allowed)); cpu < CPU_SETSIZE; ++cpu)
+    if (CPU_ISSET(cpu, &allowed) && skip-- == 0) CPU_SET(cpu, &one);
+  return one;
+}
+
+SegmentOptions segment_for(const BenchSetup& setup) {
+  SegmentOptions options;
+  options.slot_bytes = setup.slot_bytes;
+  // A lane is all that can be on its way between two ranks.
+  if (setup.emulation) options.lane_slot_bytes = std::size_t{1} << 18;
+  return options;
+}
+
+Options options_for(const BenchSetup& setup) {
+  return {.timeout = 60s, .chunk_bytes = setup.chunk_bytes};
+}
+
 void serve_as_sinew(bench::Control& control, std::unique_ptr<Transport> transport,
                     const BenchSetup& setup) {
-  Communicator communicator(std::move(transport),
-                            {.timeout = 60s, .chunk_bytes = setup.chunk_bytes});
+  Communicator communicator(std::move(transport), options_for(setup));
   if (!setup.schedule.empty()) communicator.install(parse_world(read_text(setup.schedule)));
   SinewContender contender(std::move(communicator), setup);
   if (!setup.schedule.empty()) contender.set_installed();
@@ -206,14 +229,22 @@ Call call_for(const bench::Case& what, int ranks) {
   return call;
 }
 
+std::vector<Candidate> candidates_for(const bench::Case& what, int ranks, const BenchSetup& setup) {
+  // A group of threads stands for the ranks: the choice depends on nothing that differs there.
+  std::vector<int> domains;
+  if (setup.transport == "shm" && setup.bind) {
+    std::vector<cpu_set_t> cores;
+    for (int rank = 0; rank < ranks; ++rank) cores.push_back(core_of(rank));
+    domains = domains_of(cores);
+  }
+  const auto hub = LocalHub::make(ranks, segment_for(setup), 0, std::move(domains));
+  const Communicator one(setup.emulation.over(hub->join(0), setup.emulation.links()),
+                         options_for(setup));
+  return one.explain(call_for(what, ranks));
+}
+
 void bind_to_core(int rank) {
-  cpu_set_t allowed, one;
-  CPU_ZERO(&allowed);
-  CPU_ZERO(&one);
-  if (sched_getaffinity(0, sizeof allowed, &allowed) != 0) return;
-  int skip = rank % std::max(1, CPU_COUNT(&allowed));
-  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu)
-    if (CPU_ISSET(cpu, &allowed) && skip-- == 0) CPU_SET(cpu, &one);
+  const auto one = core_of(rank);
   if (CPU_COUNT(&one) == 1) sched_setaffinity(0, sizeof one, &one);
 }
 
@@ -223,13 +254,17 @@ bench::Launcher sinew_ranks(const BenchSetup& setup) {
       // The hub is made in the child, by the first thread to come.
       auto hub = std::make_shared<std::shared_ptr<LocalHub>>();
       auto once = std::make_shared<std::once_flag>();
+      const auto links = setup.emulation.links();
       bench::fork_threads([=](bench::Control& control) {
-        std::call_once(*once, [&] { *hub = LocalHub::make(control.seat().ranks); });
-        serve_as_sinew(control, (*hub)->join(control.seat().rank), setup);
+        std::call_once(*once,
+                       [&] { *hub = LocalHub::make(control.seat().ranks, segment_for(setup)); });
+        auto transport = (*hub)->join(control.seat().rank);
+        serve_as_sinew(control, setup.emulation.over(std::move(transport), links), setup);
       })(launch, children);
     };
   return [setup](const bench::Launch& launch, std::vector<pid_t>& children) {
     const auto rendezvous = "sinew-bench" + launch.control;  // one segment a group, one name
+    const auto links = setup.emulation.links();
     bench::fork_ranks([=](bench::Control& control) {
       const auto [rank, ranks] = control.seat();
       if (setup.bind) bind_to_core(rank);
@@ -238,8 +273,9 @@ bench::Launcher sinew_ranks(const BenchSetup& setup) {
       join.rank = rank;
       join.size = ranks;
       join.pull = setup.pull;
-      if (setup.slot_bytes > 0) join.options.slot_bytes = setup.slot_bytes;
-      serve_as_sinew(control, join_shm(join, Clock::now() + 30s), setup);
+      join.options = segment_for(setup);
+      auto transport = join_shm(join, Clock::now() + 30s);
+      serve_as_sinew(control, setup.emulation.over(std::move(transport), links), setup);
     })(launch, children);
   };
 }

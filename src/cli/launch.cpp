@@ -213,8 +213,9 @@ class Launch {
 
 int run_launch(int argc, char** argv) {
   CLI::App app{
-      "Starts ranks of a program on this host. Each finds its place in SINEW_RANK, SINEW_SIZE\n"
-      "and SINEW_RENDEZVOUS, or in RANK, WORLD_SIZE, LOCAL_RANK, MASTER_ADDR, MASTER_PORT.\n"
+      "Starts ranks of a program on this host. Each finds its place in SINEW_RANK, "
+      "SINEW_SIZE and SINEW_RENDEZVOUS, or in RANK, WORLD_SIZE, LOCAL_RANK, "
+      "MASTER_ADDR, MASTER_PORT. "
       "The first rank that fails ends the others and gives its exit code.",
       "sinew launch"};
   Wanted wanted;
@@ -231,9 +232,7 @@ int run_launch(int argc, char** argv) {
   if (!wanted.program.empty() && wanted.program.front() == "--")
     wanted.program.erase(wanted.program.begin());
   else if (!wanted.program.empty() && wanted.program.front().starts_with("-"))
-    throw Error(
-        Errc::invalid_argument,
-        fmt::format("unknown option '{}'; `sinew launch --help` lists them", wanted.program[0]));
+    throw_unknown_option(app, wanted.program.front());
   if (wanted.ranks < 1)
     throw Error(Errc::invalid_argument, fmt::format("-n must be at least 1, not {}", wanted.ranks));
   if (wanted.program.empty())

@@ -6,6 +6,8 @@
 
 #include <cstdlib>
 
+#include "base/text.hpp"
+
 namespace sinew {
 
 Paint::Paint(std::FILE* stream) {
@@ -18,6 +20,22 @@ Paint::Paint(std::FILE* stream) {
 
 std::string Paint::in(std::string_view code, std::string_view text) const {
   return colours_ ? fmt::format("\x1b[{}m{}\x1b[0m", code, text) : std::string(text);
+}
+
+std::string wrapped(std::string_view text, std::size_t columns) {
+  std::string result;
+  for (const auto line : split(text, '\n')) {
+    std::size_t width = 0;
+    for (const auto word : split(line, ' ')) {
+      const bool fits = width == 0 || width + 1 + word.size() <= columns;
+      if (width > 0) result += fits ? ' ' : '\n';
+      width = fits && width > 0 ? width + 1 + word.size() : word.size();
+      result += word;
+    }
+    result += '\n';
+  }
+  result.pop_back();
+  return result;
 }
 
 int terminal_columns() {

@@ -21,6 +21,9 @@ class Paint {
   bool colours_;
 };
 
+/// `text` broken between words into lines of at most `columns`; breaks it has stay.
+std::string wrapped(std::string_view text, std::size_t columns = 80);
+
 /// Columns of the terminal that shows stdout; 80 when there is none.
 int terminal_columns();
 

@@ -9,6 +9,7 @@
 #include <sinew/verify.hpp>
 #include "base/text.hpp"
 #include "model/select.hpp"
+#include "schedule/form.hpp"
 #include "transport/board.hpp"
 #include "transport/shared_transport.hpp"
 
@@ -89,6 +90,19 @@ bool uses(const World& world, Op op) {
 bool uses_board(const World& world) {
   return uses(world, Op::publish) || uses(world, Op::gather_copy) ||
          uses(world, Op::gather_reduce) || uses(world, Op::gather_reduce_all);
+}
+
+// Whether there is memory that every group of the schedule shares.
+bool reaches(const Transport& transport, const Schedule& schedule) {
+  const auto can = transport.capabilities();
+  const auto node_of = transport.node_of();
+  if (can.across_nodes || node_of.empty() || !can.board) return can.board;
+  const auto node = [&](int rank) { return node_of[static_cast<std::size_t>(rank)]; };
+  return std::all_of(schedule.steps.begin(), schedule.steps.end(), [&](const Step& step) {
+    const auto group = is_board_op(step.op) ? members(schedule, step) : std::vector<int>{};
+    return std::all_of(group.begin(), group.end(),
+                       [&](int member) { return node(member) == node(schedule.rank); });
+  });
 }
 
 // Data that others read by reference may be reused when all are known to be done with it.
@@ -185,11 +199,8 @@ void Planner::check(const Call& call) const {
 
 Place Planner::place_for(const Algorithm& algorithm, const Call& call) const {
   const auto bytes = large_elements(call, transport_.size()) * size_of(call.dtype);
-  return {transport_.rank(),
-          transport_.size(),
-          call.root,
-          segments_for(algorithm, bytes, options_.chunk_bytes),
-          {}};
+  return {transport_.rank(), transport_.size(), call.root,
+          segments_for(algorithm, bytes, options_.chunk_bytes), transport_.node_of()};
 }
 
 std::string_view Planner::refusal(const Algorithm& algorithm, const Call& call) const {
@@ -202,11 +213,21 @@ std::string_view Planner::refusal(const Algorithm& algorithm, const Call& call) 
   return {};
 }
 
+// What fits only because there are several nodes is worth a thought where those have several ranks.
+bool Planner::lacks_levels(const Algorithm& algorithm, const Call& call) const {
+  auto flat = place_for(algorithm, call);
+  flat.node_of = {};
+  return !algorithm.fits(flat, {true, true, true}) && !has_levels(transport_.node_of());
+}
+
 double Planner::estimate_us(const Algorithm& algorithm, const Call& call) const {
   const Board* board = transport_.board();
   const auto bytes = large_elements(call, transport_.size()) * size_of(call.dtype);
-  const auto cost = cost_table(transport_.name(), board != nullptr ? board->slot_bytes() : 0,
-                               transport_.size(), transport_.cores());
+  auto cost = cost_table(board != nullptr, board != nullptr ? board->slot_bytes() : 0,
+                         transport_.size(), transport_.cores());
+  const auto link = transport_.between_nodes();
+  cost.node_message_ns = link.message_ns;
+  cost.node_byte_ns = link.byte_ns;
   return estimate_ns(algorithm, place_for(algorithm, call), bytes, cost) / 1e3;
 }
 
@@ -215,7 +236,8 @@ std::vector<Candidate> Planner::explain(const Call& call) const {
   std::vector<Candidate> candidates;
   for (const auto& algorithm : algorithms()) {
     if (algorithm.collective != call.collective) continue;
-    const auto why = refusal(algorithm, call);
+    auto why = refusal(algorithm, call);
+    if (why.empty() && lacks_levels(algorithm, call)) why = "pays with two nodes of two ranks";
     candidates.push_back({algorithm.name, why.empty() ? estimate_us(algorithm, call) : 0, why});
   }
   std::stable_sort(candidates.begin(), candidates.end(),
@@ -372,7 +394,7 @@ void Planner::install(const World& world) {
                                                   world.ranks.front().name, verdict.fault->why));
   }
   const auto& schedule = world.ranks[static_cast<std::size_t>(transport_.rank())];
-  if (uses_board(world) && !transport_.capabilities().board)
+  if (uses_board(world) && !reaches(transport_, schedule))
     throw Error(Errc::unsupported, fmt::format("{} needs shared memory", schedule.name));
   for (const auto& step : schedule.steps)
     if (step.channel >= kMessageChannel)

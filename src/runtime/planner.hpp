@@ -57,6 +57,7 @@ class Planner {
   [[nodiscard]] std::string_view wanted_algorithm(const Call& call) const noexcept;
   [[nodiscard]] Place place_for(const Algorithm& algorithm, const Call& call) const;
   [[nodiscard]] std::string_view refusal(const Algorithm& algorithm, const Call& call) const;
+  [[nodiscard]] bool lacks_levels(const Algorithm& algorithm, const Call& call) const;
   [[nodiscard]] double estimate_us(const Algorithm& algorithm, const Call& call) const;
   [[nodiscard]] const Algorithm& choose(const Call& call) const;
   [[nodiscard]] bool reads_by_reference(const Schedule& schedule, const Call& call) const;

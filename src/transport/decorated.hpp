@@ -19,6 +19,9 @@ class Decorated : public Transport {
   [[nodiscard]] Capabilities capabilities() const noexcept override {
     return inner_->capabilities();
   }
+  [[nodiscard]] int cores() const noexcept override { return inner_->cores(); }
+  [[nodiscard]] std::span<const int> node_of() const noexcept override { return inner_->node_of(); }
+  [[nodiscard]] NodeLink between_nodes() const noexcept override { return inner_->between_nodes(); }
   Progress send(Transfer& transfer, std::span<const std::byte> data) noexcept override {
     return inner_->send(transfer, data);
   }
@@ -44,6 +47,7 @@ class Decorated : public Transport {
 
  protected:
   [[nodiscard]] Transport& inner() noexcept { return *inner_; }
+  [[nodiscard]] const Transport& inner() const noexcept { return *inner_; }
 
  private:
   std::unique_ptr<Transport> inner_;

@@ -63,6 +63,8 @@ struct alignas(kLine) StatusLine {
   };
   std::atomic<RankState> state;
   std::atomic<std::int32_t> pid;
+  std::atomic<std::int32_t>
+      domain;  // the memory domain it is bound to, from 1; 0: to no single one
   std::atomic<std::uint32_t> sequence;  // the operation it last entered
   std::atomic<std::uint64_t> heard_ns;  // steady clock; kept up to date while it sleeps in a wait
   std::atomic<std::uint64_t> address[2][2];  // [pass parity][input, output]: where its buffers lie

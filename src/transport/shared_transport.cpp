@@ -10,6 +10,7 @@
 #include "base/relax.hpp"
 #include "kernel/copy.hpp"
 #include "kernel/reduce.hpp"
+#include "transport/domain.hpp"
 
 namespace sinew {
 namespace {
@@ -45,6 +46,13 @@ OpDescriptor unpack(const StatusLine::Entry& entry) noexcept {
       entry.tag.load(std::memory_order_relaxed)};
 }
 
+std::vector<int> nodes_in(const Segment& segment) {
+  std::vector<int> domains;
+  for (int rank = 0; rank < segment.ranks(); ++rank)
+    domains.push_back(segment.status(rank).domain.load(std::memory_order_acquire) - 1);
+  return nodes_from(domains);
+}
+
 }  // namespace
 
 std::uint64_t algorithm_key(std::string_view name) noexcept {
@@ -72,6 +80,7 @@ SharedTransport::SharedTransport(std::string_view name, std::shared_ptr<Segment>
       rank_(rank),
       status_(segment_->status(rank)),
       cores_(cores),
+      node_of_(nodes_in(*segment_)),
       doorbell_(*segment_, rank),
       board_(*segment_, doorbell_, rank),
       arena_(segment_, rank),
@@ -89,6 +98,11 @@ SharedTransport::~SharedTransport() {
   doorbell_.disarm();
   status_.state.store(RankState::left, std::memory_order_release);
   doorbell_.wake_all();
+}
+
+// Another cache or memory controller: further, and a path that its ranks share. Assumed figures.
+NodeLink SharedTransport::between_nodes() const noexcept {
+  return node_of_.empty() ? NodeLink{} : NodeLink{.message_ns = 150, .byte_ns = 0.03};
 }
 
 Progress SharedTransport::send(Transfer& transfer, std::span<const std::byte> data) noexcept {

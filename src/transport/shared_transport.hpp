@@ -26,7 +26,8 @@ class SharedTransport final : public Transport {
  public:
   using Subset = std::function<std::unique_ptr<Transport>(std::span<const int> members,
                                                           std::string_view label, Deadline)>;
-  /// `cores`: how many processors all ranks together may use.
+  /// `cores`: how many processors all ranks together may use. The status lines must say already
+  /// which domains ranks are in.
   SharedTransport(std::string_view name, std::shared_ptr<Segment> segment, int rank, int cores,
                   std::unique_ptr<Watch> watch, Subset subset);
   ~SharedTransport() override;
@@ -34,8 +35,10 @@ class SharedTransport final : public Transport {
   [[nodiscard]] std::string_view name() const noexcept override { return name_; }
   [[nodiscard]] int rank() const noexcept override { return rank_; }
   [[nodiscard]] int size() const noexcept override { return segment_->ranks(); }
-  [[nodiscard]] Capabilities capabilities() const noexcept override { return {true, true}; }
+  [[nodiscard]] Capabilities capabilities() const noexcept override { return {true, true, true}; }
   [[nodiscard]] int cores() const noexcept override { return cores_; }
+  [[nodiscard]] std::span<const int> node_of() const noexcept override { return node_of_; }
+  [[nodiscard]] NodeLink between_nodes() const noexcept override;
   Progress send(Transfer& transfer, std::span<const std::byte> data) noexcept override;
   Progress recv(Transfer& transfer, std::span<std::byte> data) noexcept override;
   Progress recv_reduce(Transfer& transfer, std::span<std::byte> data,
@@ -76,6 +79,7 @@ class SharedTransport final : public Transport {
   int rank_;
   StatusLine& status_;  // this rank's
   int cores_;
+  std::vector<int> node_of_;
   Doorbell doorbell_;
   Board board_;
   Arena arena_;

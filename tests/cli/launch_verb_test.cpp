@@ -17,17 +17,6 @@ namespace {
 
 using namespace std::chrono_literals;
 
-bool has(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
-
-std::vector<std::string> lines_of(const std::string& text) {
-  std::istringstream stream(text);
-  std::vector<std::string> lines;
-  for (std::string line; std::getline(stream, line);) lines.push_back(line);
-  return lines;
-}
-
 std::vector<std::string> launch(int ranks, const std::string& script,
                                 std::vector<std::string> options = {}) {
   std::vector<std::string> words{SINEW_PROGRAM, "launch", "-n", std::to_string(ranks)};

@@ -11,10 +11,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-bool has(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
-
 std::string ring_document() {
   return to_json(make_world(find_algorithm(Collective::allreduce, "ring"), 4));
 }

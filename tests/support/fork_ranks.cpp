@@ -45,12 +45,13 @@ std::string fresh_rendezvous() {
 }  // namespace
 
 Communicator Seat::join(std::string_view trial, const Options& options,
-                        const SegmentOptions& segment) const {
+                        const SegmentOptions& segment, int domain) const {
   ShmJoin join;
   join.rendezvous = fmt::format("{}-{}", rendezvous, trial);
   join.rank = rank;
   join.size = size;
   join.options = segment;
+  join.domain = domain;
   return Communicator(join_shm(join, Clock::now() + 20s), options);
 }
 

@@ -9,7 +9,7 @@ namespace sinew::test {
 std::vector<std::optional<Error>> try_local(int size,
                                             const std::function<void(Communicator&)>& body,
                                             const LocalSetup& setup) {
-  const auto hub = LocalHub::make(size, setup.segment, setup.cores);
+  const auto hub = LocalHub::make(size, setup.segment, setup.cores, setup.domains);
   std::vector<std::optional<Error>> errors(static_cast<std::size_t>(size));
   std::vector<std::thread> threads;
   for (int rank = 0; rank < size; ++rank)

@@ -17,6 +17,7 @@
 
 #include <sinew/error.hpp>
 #include "transport/cores.hpp"
+#include "transport/domain.hpp"
 #include "transport/shm/pid_watch.hpp"
 
 namespace sinew {
@@ -256,10 +257,13 @@ bool agree_on_pulling(Segment& segment, int rank, Watch& watch, Deadline deadlin
 
 }  // namespace
 
-std::unique_ptr<Transport> join_shm(const ShmJoin& join, Deadline deadline) {
+std::unique_ptr<Transport> join_shm(const ShmJoin& wanted, Deadline deadline) {
+  auto join = wanted;
   if (join.size < 1 || join.rank < 0 || join.rank >= join.size)
     throw Error(Errc::invalid_argument,
                 fmt::format("rank {} is not one of {}", join.rank, join.size));
+  const auto cpus = own_cpus();
+  if (join.domain < 0) join.domain = domains_of({&cpus, 1}).front();
   auto [segment, cores] =
       join.rank == 0 ? gather_ranks(join, deadline) : meet_rank_0(join, deadline);
   std::vector<int> pids;
@@ -272,6 +276,7 @@ std::unique_ptr<Transport> join_shm(const ShmJoin& join, Deadline deadline) {
     part.size = static_cast<int>(members.size());
     return join_shm(part, until);
   };
+  segment->status(join.rank).domain.store(join.domain + 1, std::memory_order_release);
   // Nobody gets past agreeing before everybody watches everybody: a rank may be done, and gone, as
   // soon as it has joined.
   auto watch = std::make_unique<PidWatch>(pids, join.rank);

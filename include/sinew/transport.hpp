@@ -108,6 +108,10 @@ class Transport {
   /// peer is gone; failure() then says why.
   virtual Progress park(bool moved, Deadline deadline) noexcept = 0;
 
+  /// Whether `peer` has left in good order: it sends and takes nothing more. What it sent before
+  /// may still be there to be received.
+  [[nodiscard]] virtual bool has_left(int /*peer*/) const noexcept { return false; }
+
   /// `peer` turned out to be gone: poisons, and returns failed.
   Progress lost(int peer) noexcept {
     poison({Errc::peer_lost, peer,

@@ -257,18 +257,34 @@ struct Communicator::State {
         fail_message();
       }
       moved = poll_all();
+      if (!moved && peer >= 0) fail_if_left(peer, is_finished, what);
       if (!moved && Clock::now() > deadline) {
         if (peer < 0 && !queue.empty()) time_out(queue.front(), limit);
-        const auto story =
-            fmt::format("rank {}: {} did not finish within {:.1f} s", transport->rank(), what(),
-                        std::chrono::duration<double>(limit).count());
-        transport->poison({Errc::timeout, transport->rank(), story});
-        broken = Error(Errc::timeout, story,
-                       {.rank = transport->rank(), .peer = peer, .operation = "message"});
-        throw *broken;
+        end_message({Errc::timeout, transport->rank(),
+                     fmt::format("rank {}: {} did not finish within {:.1f} s", transport->rank(),
+                                 what(), std::chrono::duration<double>(limit).count())},
+                    peer);
       }
     }
     transport->park(true, deadline);
+  }
+
+  // Whoever leaves may have sent before; after that nothing comes, and nothing is taken.
+  template <class Finished>
+  void fail_if_left(int peer, Finished is_finished, const std::function<std::string()>& what) {
+    if (!transport->has_left(peer) || poll_all() || is_finished() || !transport->has_left(peer))
+      return;
+    end_message({Errc::peer_lost, peer,
+                 fmt::format("rank {}: {} cannot finish: rank {} has left", transport->rank(),
+                             what(), peer)},
+                peer);
+  }
+
+  [[noreturn]] void end_message(const Failure& failure, int peer) {
+    transport->poison(failure);
+    broken = Error(failure.code, failure.why,
+                   {.rank = transport->rank(), .peer = peer, .operation = "message"});
+    throw *broken;
   }
 };
 
@@ -305,8 +321,13 @@ bool Communicator::test(Request request) {
   switch (request.kind) {
     case Request::Kind::collective:
       return state_->finished >= request.id;
-    case Request::Kind::message:
-      return state_->mailbox.is_done(request.id);
+    case Request::Kind::message: {
+      const auto is_done = [&] { return state_->mailbox.is_done(request.id); };
+      if (!is_done())
+        state_->fail_if_left(state_->mailbox.peer_of(request.id), is_done,
+                             [&] { return state_->mailbox.describe(request.id); });
+      return is_done();
+    }
     default:
       return true;
   }
@@ -351,9 +372,16 @@ Communicator Communicator::split(int color, int key) {
     return all[2 * static_cast<std::size_t>(a) + 1] < all[2 * static_cast<std::size_t>(b) + 1];
   });
   const auto label = fmt::format("{}.{}", ++state_->subsets, color);
-  return Communicator(
-      state_->transport->subset(members, label, Clock::now() + state_->options.timeout),
-      state_->options);
+  try {
+    return Communicator(
+        state_->transport->subset(members, label, Clock::now() + state_->options.timeout),
+        state_->options);
+  } catch (const Error& error) {
+    if (error.code() != Errc::peer_lost) throw;
+    state_->broken = Error(error.code(), fmt::format("rank {}, split: {}", rank(), error.what()),
+                           {.rank = rank(), .peer = error.context().peer, .operation = "split"});
+    throw *state_->broken;
+  }
 }
 
 SharedBuffer Communicator::alloc_shared(std::size_t bytes) {

@@ -40,6 +40,7 @@ class Decorated : public Transport {
   Progress park(bool moved, Deadline deadline) noexcept override {
     return inner_->park(moved, deadline);
   }
+  [[nodiscard]] bool has_left(int peer) const noexcept override { return inner_->has_left(peer); }
   Progress mismatched(int peer) noexcept override { return inner_->mismatched(peer); }
   [[nodiscard]] Failure failure() const override { return inner_->failure(); }
   [[nodiscard]] std::string who_is_late() const override { return inner_->who_is_late(); }

@@ -101,6 +101,14 @@ Progress DelayedTransport::park(bool moved, Deadline deadline) noexcept {
   return inner().park(moved, deadline);
 }
 
+// Not as long as something of its is on the way.
+bool DelayedTransport::has_left(int peer) const noexcept {
+  const auto* wires = &receiving_[static_cast<std::size_t>(peer) * kChannels];
+  return inner().has_left(peer) && std::none_of(wires, wires + kChannels, [](const Wire& wire) {
+           return wire.held != nullptr && wire.stamped;
+         });
+}
+
 std::unique_ptr<Transport> DelayedTransport::subset(std::span<const int> members,
                                                     std::string_view label, Deadline deadline) {
   auto part = delay_;

@@ -364,7 +364,13 @@ std::string SharedTransport::who_is_late() const {
 
 std::unique_ptr<Transport> SharedTransport::subset(std::span<const int> members,
                                                    std::string_view label, Deadline deadline) {
-  return subset_(members, label, deadline);
+  return subset_(members, label, deadline, [this] {
+    const bool poisoned = segment_->header().poison.state.load(std::memory_order_acquire) ==
+                          PoisonRecord::State::poisoned;
+    if (!poisoned && look_around() != Progress::failed) return;
+    const auto why = failure();
+    throw Error(why.code, why.why, {.rank = rank_, .peer = why.peer});
+  });
 }
 
 }  // namespace sinew

@@ -22,10 +22,14 @@ class Watch {
   virtual int find_dead() noexcept = 0;
 };
 
+/// Throws Error when it is of no use to wait any longer.
+using Check = std::function<void()>;
+
 class SharedTransport final : public Transport {
  public:
-  using Subset = std::function<std::unique_ptr<Transport>(std::span<const int> members,
-                                                          std::string_view label, Deadline)>;
+  /// `check` is called now and then while members are waited for; it throws when one of us is gone.
+  using Subset = std::function<std::unique_ptr<Transport>(
+      std::span<const int> members, std::string_view label, Deadline, const Check& check)>;
   /// `cores`: how many processors all ranks together may use. The status lines must say already
   /// which domains ranks are in.
   SharedTransport(std::string_view name, std::shared_ptr<Segment> segment, int rank, int cores,
@@ -47,6 +51,10 @@ class SharedTransport final : public Transport {
   Arena* arena() noexcept override { return &arena_; }
   void enter(OpTag tag, const OpDescriptor& descriptor) noexcept override;
   Progress park(bool moved, Deadline deadline) noexcept override;
+  [[nodiscard]] bool has_left(int peer) const noexcept override {
+    // acquire pairs with the release in the destructor: all it sent is there
+    return segment_->status(peer).state.load(std::memory_order_acquire) == RankState::left;
+  }
   Progress mismatched(int peer) noexcept override;
   [[nodiscard]] Failure failure() const override;
   [[nodiscard]] std::string who_is_late() const override;

@@ -34,15 +34,15 @@ std::unique_ptr<Transport> LocalHub::join(int rank) {
   auto transport = std::make_unique<SharedTransport>(
       "local", segment_, rank, cores_, nullptr,
       [hub = shared_from_this(), rank](std::span<const int> members, std::string_view label,
-                                       Deadline deadline) {
-        return hub->join_subset(members, label, rank, deadline);
+                                       Deadline, const Check&) {
+        return hub->join_subset(members, label, rank);
       });
   transport->board()->set_can_pull(true);  // threads see each other's memory anyway
   return transport;
 }
 
 std::unique_ptr<Transport> LocalHub::join_subset(std::span<const int> members,
-                                                 std::string_view label, int rank, Deadline) {
+                                                 std::string_view label, int rank) {
   const auto at = std::find(members.begin(), members.end(), rank);
   const std::scoped_lock lock(mutex_);
   auto& [hub, joined] = subsets_[std::string(label)];

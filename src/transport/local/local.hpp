@@ -25,7 +25,7 @@ class LocalHub : public std::enable_shared_from_this<LocalHub> {
  private:
   LocalHub(int size, const SegmentOptions& options, int cores, std::vector<int> domains);
   std::unique_ptr<Transport> join_subset(std::span<const int> members, std::string_view label,
-                                         int rank, Deadline deadline);
+                                         int rank);
 
   SegmentOptions options_;
   int cores_;

@@ -9,6 +9,7 @@
 #include <sys/uio.h>
 #include <sys/un.h>
 #include <unistd.h>
+#include <xxhash.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -24,6 +25,10 @@ namespace sinew {
 namespace {
 
 using namespace std::chrono_literals;
+
+constexpr auto kLook = 50ms;  // how often a rank that joins looks whether the others are alive
+// A socket ends a moment before its process does.
+constexpr auto kLastBreath = 500ms;
 
 cpu_set_t own_cpus() {
   cpu_set_t set;
@@ -83,14 +88,17 @@ Socket make_socket() {
   return socket;
 }
 
-bool wait_readable(const Socket& socket, Deadline deadline) {
+// Looks up now and then, whether waiting is still of use.
+bool wait_readable(const Socket& socket, Deadline deadline, const Check& check) {
   while (true) {
-    const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - Clock::now());
+    if (check) check();
+    const auto until = check ? std::min(deadline, Clock::now() + kLook) : deadline;
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - Clock::now());
     pollfd entry{socket.get(), POLLIN, 0};
     const int ready = poll(&entry, 1, static_cast<int>(std::max<std::int64_t>(0, left.count())));
     if (ready > 0) return true;
-    if (ready == 0) return false;
-    if (errno != EINTR) system_error("poll");
+    if (ready == 0 && Clock::now() >= deadline) return false;
+    if (ready < 0 && errno != EINTR) system_error("poll");
   }
 }
 
@@ -159,7 +167,7 @@ Joined gather_ranks(const ShmJoin& join, Deadline deadline) {
   here[0] = true;
   cpu_set_t cpus = own_cpus();
   while (static_cast<int>(members.size()) < join.size - 1) {
-    if (!wait_readable(listener, deadline)) {
+    if (!wait_readable(listener, deadline, join.check)) {
       std::vector<int> missing;
       for (int rank = 0; rank < join.size; ++rank)
         if (!here[static_cast<std::size_t>(rank)]) missing.push_back(rank);
@@ -169,7 +177,7 @@ Joined gather_ranks(const ShmJoin& join, Deadline deadline) {
     Socket member(accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC));
     const int pid = member.get() >= 0 ? trusted_pid(member) : -1;
     Hello hello;
-    if (pid < 0 || !wait_readable(member, std::min(deadline, Clock::now() + 1s)) ||
+    if (pid < 0 || !wait_readable(member, std::min(deadline, Clock::now() + 1s), join.check) ||
         recv(member.get(), &hello, sizeof hello, 0) != sizeof hello ||
         std::memcmp(hello.magic, Hello{}.magic, sizeof hello.magic) != 0)
       continue;  // a stranger
@@ -200,6 +208,7 @@ Joined meet_rank_0(const ShmJoin& join, Deadline deadline) {
       throw Error(Errc::timeout,
                   fmt::format("rendezvous: rank 0 did not open '{}' in time", join.rendezvous),
                   {.rank = join.rank, .peer = 0});
+    if (join.check) join.check();
     std::this_thread::sleep_for(1ms);
   }
   if (trusted_pid(socket) < 0)
@@ -210,7 +219,7 @@ Joined meet_rank_0(const ShmJoin& join, Deadline deadline) {
   if (send(socket.get(), &hello, sizeof hello, MSG_NOSIGNAL) != sizeof hello)
     system_error("rendezvous: send");
   // Rank 0's own deadline names who is missing; ours is only for rank 0 itself.
-  if (!wait_readable(socket, deadline + 1s))
+  if (!wait_readable(socket, deadline + 1s, join.check))
     throw Error(Errc::timeout, "rendezvous: not all ranks joined in time", {.rank = join.rank});
   Welcome welcome;
   auto segment = std::make_shared<Segment>(receive_welcome(socket, welcome));
@@ -255,23 +264,26 @@ bool agree_on_pulling(Segment& segment, int rank, Watch& watch, Deadline deadlin
   return all;
 }
 
-}  // namespace
+// Where some ranks of a group meet: a name of one length, however deep groups are nested.
+std::string name_within(const std::string& rendezvous, std::string_view label) {
+  const auto path = fmt::format("{}/{}", rendezvous, label);
+  const auto hash = XXH3_128bits(path.data(), path.size());
+  return fmt::format("sinew-part-{:016x}{:016x}", hash.high64, hash.low64);
+}
 
-std::unique_ptr<Transport> join_shm(const ShmJoin& wanted, Deadline deadline) {
-  auto join = wanted;
-  if (join.size < 1 || join.rank < 0 || join.rank >= join.size)
-    throw Error(Errc::invalid_argument,
-                fmt::format("rank {} is not one of {}", join.rank, join.size));
-  const auto cpus = own_cpus();
-  if (join.domain < 0) join.domain = domains_of({&cpus, 1}).front();
+std::unique_ptr<Transport> meet(const ShmJoin& join, Deadline deadline) {
   auto [segment, cores] =
       join.rank == 0 ? gather_ranks(join, deadline) : meet_rank_0(join, deadline);
   std::vector<int> pids;
   for (int rank = 0; rank < join.size; ++rank) pids.push_back(segment->status(rank).pid.load());
-  auto subset = [join](std::span<const int> members, std::string_view label, Deadline until) {
-    const auto at = std::find(members.begin(), members.end(), join.rank);
-    auto part = join;
-    part.rendezvous = fmt::format("{}/{}", join.rendezvous, label);
+  auto whole = join;
+  whole.check = nullptr;  // was for joining only
+  auto subset = [whole](std::span<const int> members, std::string_view label, Deadline until,
+                        const Check& check) {
+    const auto at = std::find(members.begin(), members.end(), whole.rank);
+    auto part = whole;
+    part.check = check;
+    part.rendezvous = name_within(whole.rendezvous, label);
     part.rank = static_cast<int>(at - members.begin());
     part.size = static_cast<int>(members.size());
     return join_shm(part, until);
@@ -285,6 +297,27 @@ std::unique_ptr<Transport> join_shm(const ShmJoin& wanted, Deadline deadline) {
                                                      std::move(watch), std::move(subset));
   transport->board()->set_can_pull(pulls);
   return transport;
+}
+
+}  // namespace
+
+std::unique_ptr<Transport> join_shm(const ShmJoin& wanted, Deadline deadline) {
+  auto join = wanted;
+  if (join.size < 1 || join.rank < 0 || join.rank >= join.size)
+    throw Error(Errc::invalid_argument,
+                fmt::format("rank {} is not one of {}", join.rank, join.size));
+  const auto cpus = own_cpus();
+  if (join.domain < 0) join.domain = domains_of({&cpus, 1}).front();
+  try {
+    return meet(join, deadline);
+  } catch (const Error& error) {
+    // Whoever closed its socket on us may have died, or have met one who had: the group knows.
+    for (const auto until = Clock::now() + kLastBreath;
+         join.check && error.code() != Errc::timeout && Clock::now() < until;
+         std::this_thread::sleep_for(1ms))
+      join.check();
+    throw;
+  }
 }
 
 }  // namespace sinew

@@ -252,9 +252,9 @@ Progress SharedTransport::look_around() noexcept {
     if (status.state.load(std::memory_order_acquire) != RankState::left) continue;
     const auto theirs = status.sequence.load(std::memory_order_relaxed);
     if (theirs < mine) {
-      poison({Errc::peer_lost, peer,
+      poison({Errc::peer_lost, called(peer),
               fmt::format("rank {} has left after operation #{}, but rank {} waits for it in #{}",
-                          peer, theirs, rank_, mine)});
+                          called(peer), theirs, called(rank_), mine)});
       return Progress::failed;
     }
   }
@@ -262,8 +262,8 @@ Progress SharedTransport::look_around() noexcept {
     const int dead = watch_->find_dead();
     if (dead >= 0 &&
         segment_->status(dead).state.load(std::memory_order_acquire) != RankState::left) {
-      poison({Errc::peer_lost, dead,
-              fmt::format("rank {} (pid {}) died", dead,
+      poison({Errc::peer_lost, called(dead),
+              fmt::format("rank {} (pid {}) died", called(dead),
                           segment_->status(dead).pid.load(std::memory_order_relaxed))});
       return Progress::failed;
     }
@@ -277,7 +277,8 @@ Progress SharedTransport::mismatched(int peer) noexcept {
   const auto& theirs = segment_->status(peer);
   const auto last = mine.sequence.load(std::memory_order_relaxed);
   const auto oldest = last > StatusLine::kHistory ? last - StatusLine::kHistory + 1 : 1;
-  std::string why = fmt::format("ranks {} and {} called different operations", rank_, peer);
+  std::string why =
+      fmt::format("ranks {} and {} called different operations", called(rank_), called(peer));
   for (auto sequence = oldest; sequence <= last; ++sequence) {
     const auto& a = mine.history[sequence % StatusLine::kHistory];
     const auto& b = theirs.history[sequence % StatusLine::kHistory];
@@ -286,19 +287,19 @@ Progress SharedTransport::mismatched(int peer) noexcept {
         unpack(a) == unpack(b))
       continue;
     why = fmt::format("operation #{} differs: rank {} called {}, rank {} called {}", sequence,
-                      rank_, describe(unpack(a)), peer, describe(unpack(b)));
+                      called(rank_), describe(unpack(a)), called(peer), describe(unpack(b)));
     break;
   }
-  poison({Errc::mismatch, peer, why});
+  poison({Errc::mismatch, called(peer), why});
   return Progress::failed;
 }
 
 // The same operation on both sides, but with counts that only their owners know.
 Progress SharedTransport::wrong_length(int peer, std::uint64_t sent,
                                        std::uint64_t expected) noexcept {
-  poison({Errc::mismatch, peer,
-          fmt::format("rank {} sends {} bytes where rank {} expects {}: their counts differ", peer,
-                      sent, rank_, expected)});
+  poison({Errc::mismatch, called(peer),
+          fmt::format("rank {} sends {} bytes where rank {} expects {}: their counts differ",
+                      called(peer), sent, called(rank_), expected)});
   return Progress::failed;
 }
 
@@ -347,7 +348,7 @@ std::string SharedTransport::who_is_late() const {
     const auto theirs = segment_->status(peer).sequence.load(std::memory_order_acquire);
     if (peer == rank_ || theirs >= mine) continue;
     late += fmt::format("{}rank {} has not entered it (last in operation #{})",
-                        late.empty() ? "" : ", ", peer, theirs);
+                        late.empty() ? "" : ", ", called(peer), theirs);
   }
   if (!late.empty()) return late;
   // Whoever waits says so every few milliseconds; a rank that is silent is stopped or busy.
@@ -356,7 +357,7 @@ std::string SharedTransport::who_is_late() const {
     const auto heard = segment_->status(peer).heard_ns.load(std::memory_order_relaxed);
     if (peer == rank_ || now < heard + kSilence.count()) continue;
     late += fmt::format(
-        "{}rank {} has entered it but is silent{}", late.empty() ? "" : ", ", peer,
+        "{}rank {} has entered it but is silent{}", late.empty() ? "" : ", ", called(peer),
         heard > 0 ? fmt::format(" for {:.1f} s", static_cast<double>(now - heard) / 1e9) : "");
   }
   return late.empty() ? "all ranks have entered it" : late;

@@ -36,6 +36,9 @@ class SharedTransport final : public Transport {
                   std::unique_ptr<Watch> watch, Subset subset);
   ~SharedTransport() override;
 
+  /// What ranks are called in error texts, where they are some of a larger group.
+  void call_ranks(std::vector<int> names) { names_ = std::move(names); }
+
   [[nodiscard]] std::string_view name() const noexcept override { return name_; }
   [[nodiscard]] int rank() const noexcept override { return rank_; }
   [[nodiscard]] int size() const noexcept override { return segment_->ranks(); }
@@ -82,7 +85,12 @@ class SharedTransport final : public Transport {
   Progress look_around() noexcept;
   Progress wrong_length(int peer, std::uint64_t sent, std::uint64_t expected) noexcept;
 
+  [[nodiscard]] int called(int rank) const noexcept {
+    return names_.empty() ? rank : names_[static_cast<std::size_t>(rank)];
+  }
+
   std::string name_;
+  std::vector<int> names_;  // of the ranks; empty: their numbers
   std::shared_ptr<Segment> segment_;
   int rank_;
   StatusLine& status_;  // this rank's

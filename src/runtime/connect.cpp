@@ -1,62 +1,61 @@
-// The edge where the environment is read, once.
+// The edge: reads the environment, once, and joins the group that it describes.
 #include <fmt/format.h>
 
-#include <charconv>
-#include <cstdlib>
+#include <algorithm>
+#include <array>
 #include <exception>
 #include <mutex>
 #include <thread>
 
 #include <sinew/communicator.hpp>
+#include "base/text.hpp"
+#include "runtime/environment.hpp"
+#include "runtime/meeting.hpp"
 #include "transport/local/local.hpp"
 #include "transport/shm/shm.hpp"
 
 namespace sinew {
 namespace {
 
-/// Everything Sinew takes from the environment; docs/environment.md lists it.
-struct Environment {
-  int rank = 0;
-  int size = 1;
-  std::string rendezvous;
-};
-
-int number(const char* variable, const char* text) {
-  int value = 0;
-  const std::string_view word(text);
-  const auto [end, status] = std::from_chars(word.data(), word.data() + word.size(), value);
-  if (status != std::errc{} || end != word.data() + word.size())
-    throw Error(Errc::invalid_argument, fmt::format("{}='{}' is not a number", variable, text));
-  return value;
+// What the options say, else the environment; "auto" is what fits the ranks' places.
+std::string wanted_transport(const Options& options, const Environment& environment) {
+  auto wanted = options.transport.empty() ? environment.transport : options.transport;
+  constexpr std::array<std::string_view, 3> kKnown{"auto", "shm", "tcp"};
+  if (wanted.empty()) return "auto";
+  if (std::find(kKnown.begin(), kKnown.end(), wanted) == kKnown.end())
+    throw Error(Errc::invalid_argument, unknown("transport", wanted, kKnown));
+  return wanted;
 }
 
-Environment read_environment() {
-  Environment environment;
-  const char* rank = std::getenv("SINEW_RANK");
-  const char* size = std::getenv("SINEW_SIZE");
-  const char* rendezvous = std::getenv("SINEW_RENDEZVOUS");
-  if (rank == nullptr && size == nullptr) return environment;
-  if (rank == nullptr || size == nullptr || rendezvous == nullptr)
-    throw Error(Errc::invalid_argument,
-                "SINEW_RANK, SINEW_SIZE and SINEW_RENDEZVOUS belong together; start ranks with "
-                "`sinew launch -n N program`");
-  environment.rank = number("SINEW_RANK", rank);
-  environment.size = number("SINEW_SIZE", size);
-  environment.rendezvous = rendezvous;
-  return environment;
+std::unique_ptr<Transport> join_over_shm(const Meeting& meeting, const Environment& environment,
+                                         Deadline deadline) {
+  ShmJoin join;
+  join.rendezvous = meeting.shm_name();
+  join.rank = environment.rank;
+  join.size = environment.size;
+  return join_shm(join, deadline);
+}
+
+/// The one place that knows which transport serves which ranks.
+std::unique_ptr<Transport> join(const std::string& wanted, const Environment& environment,
+                                Deadline deadline) {
+  const bool alone = environment.size == 1 && environment.rendezvous.empty();
+  if (alone && wanted == "auto") return LocalHub::make(1)->join(0);
+  Meeting meeting(environment, deadline);
+  if (wanted == "shm" || (wanted == "auto" && meeting.is_one_host()))
+    return join_over_shm(meeting, environment, deadline);
+  throw Error(Errc::unsupported,
+              fmt::format("{} ranks on several hosts need the tcp transport, which this build does "
+                          "not have",
+                          environment.size));
 }
 
 }  // namespace
 
 Communicator connect(const Options& options) {
-  const auto environment = read_environment();
-  if (environment.size == 1 && environment.rendezvous.empty())
-    return Communicator(LocalHub::make(1)->join(0), options);
-  ShmJoin join;
-  join.rendezvous = environment.rendezvous;
-  join.rank = environment.rank;
-  join.size = environment.size;
-  return Communicator(join_shm(join, Clock::now() + options.timeout), options);
+  const auto environment = read_environment(process_environment());
+  const auto wanted = wanted_transport(options, environment);
+  return Communicator(join(wanted, environment, Clock::now() + options.timeout), options);
 }
 
 void run_local(int size, const std::function<void(Communicator&)>& body, const Options& options) {

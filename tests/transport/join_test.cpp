@@ -1,4 +1,5 @@
 // Joining over shm: ranks that are done at once, that are missing, that do not belong.
+#include <fmt/ranges.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
 #include <sinew/error.hpp>
@@ -15,7 +16,7 @@ using namespace std::chrono_literals;
 TEST(Join, ranks_that_leave_at_once_trouble_nobody) {
   for (int trial = 0; trial < 20; ++trial) {
     const auto wrong = test::fork_ranks(4, [](const test::Seat& seat) { (void)seat.join(); });
-    ASSERT_TRUE(wrong.empty()) << wrong.front();
+    ASSERT_TRUE(wrong.empty()) << fmt::format("{}", fmt::join(wrong, "\n"));
   }
 }
 

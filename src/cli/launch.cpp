@@ -3,12 +3,10 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <netinet/in.h>
-#include <sys/random.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include <array>
 #include <cerrno>
 #include <chrono>
 #include <cstring>
@@ -20,6 +18,7 @@
 #include "cli/launch_group.hpp"
 #include "cli/launch_output.hpp"
 #include "cli/verbs.hpp"
+#include "transport/trust/token.hpp"
 
 namespace sinew {
 namespace {
@@ -37,10 +36,7 @@ struct Wanted {
 
 // Unguessable, so that a stranger cannot meet the ranks there first.
 std::string fresh_rendezvous() {
-  std::array<std::uint64_t, 2> bits{};
-  if (::getrandom(bits.data(), sizeof bits, 0) != sizeof bits)
-    throw Error(Errc::system, "the kernel gives no random numbers");
-  return fmt::format("sinew-{}-{:016x}{:016x}", ::getpid(), bits[0], bits[1]);
+  return fmt::format("sinew-{}-{}", ::getpid(), Token::make().hex().substr(0, 32));
 }
 
 int free_port() {
@@ -65,6 +61,7 @@ class Launch {
                 : wanted_.no_label ? Label::none
                                    : Label::rank),
         rendezvous_(fresh_rendezvous()),
+        token_(Token::make().hex()),
         port_(std::to_string(free_port())) {
     ::sigemptyset(&watched_);
     for (const int number : {SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, SIGCHLD})
@@ -112,14 +109,22 @@ class Launch {
                                           std::chrono::duration<double>(wanted_.timeout_s));
   }
 
-  // In the child, before the program.
+  // In the child, before the program. The token is in the environment and not in the command line,
+  // which everybody on the host can read.
   void prepare(int rank, const RankOutput::Ends& ends) const {
     const auto number = std::to_string(rank), size = std::to_string(wanted_.ranks);
     const std::pair<const char*, const std::string&> variables[] = {
-        {"SINEW_RANK", number},           {"SINEW_SIZE", size},       {"SINEW_LOCAL_RANK", number},
-        {"SINEW_LOCAL_SIZE", size},       {"RANK", number},           {"WORLD_SIZE", size},
-        {"LOCAL_RANK", number},           {"LOCAL_WORLD_SIZE", size}, {"MASTER_PORT", port_},
-        {"SINEW_RENDEZVOUS", rendezvous_}};
+        {"SINEW_RANK", number},
+        {"SINEW_SIZE", size},
+        {"SINEW_LOCAL_RANK", number},
+        {"SINEW_LOCAL_SIZE", size},
+        {"RANK", number},
+        {"WORLD_SIZE", size},
+        {"LOCAL_RANK", number},
+        {"LOCAL_WORLD_SIZE", size},
+        {"MASTER_PORT", port_},
+        {"SINEW_RENDEZVOUS", rendezvous_},
+        {"SINEW_TOKEN", token_}};
     for (const auto& [key, value] : variables) ::setenv(key, value.c_str(), 1);
     ::setenv("MASTER_ADDR", "127.0.0.1", 1);
     // A file or a pipe is for rank 0. A terminal is for nobody: ranks are not in its foreground.
@@ -200,7 +205,7 @@ class Launch {
   Wanted wanted_;
   Binding binding_;
   RankOutput output_;
-  std::string rendezvous_, port_;
+  std::string rendezvous_, token_, port_;
   sigset_t watched_{}, mask_of_ranks_{};
   int signals_ = -1;
   bool stopping_ = false;

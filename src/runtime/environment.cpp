@@ -114,7 +114,7 @@ struct Source {
 };
 
 constexpr std::array kSources{
-    Source{.launcher = "sinew launch",
+    Source{.launcher = "SINEW_RANK",
            .rank = "SINEW_RANK",
            .size = "SINEW_SIZE",
            .local_rank = "SINEW_LOCAL_RANK",

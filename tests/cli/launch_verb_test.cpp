@@ -71,6 +71,21 @@ TEST(Launch, every_rank_finds_its_place_in_the_environment) {
             run(launch(1, "echo $SINEW_RENDEZVOUS")).out);
 }
 
+TEST(Launch, ranks_share_a_token_that_is_new_each_time_and_in_no_command_line) {
+  const auto ran = run(launch(2,
+                              "echo token=$SINEW_TOKEN.; cat /proc/$PPID/cmdline; "
+                              "cat /proc/$$/cmdline"));
+  const auto begin = ran.out.find("token=") + 6;
+  const auto token = ran.out.substr(begin, ran.out.find('.', begin) - begin);
+  ASSERT_EQ(token.size(), 64U) << ran.out;
+  int shown = 0;
+  for (auto at = ran.out.find(token); at != std::string::npos; at = ran.out.find(token, at + 1))
+    ++shown;
+  EXPECT_EQ(shown, 2) << ran.out;  // once by each rank
+  EXPECT_FALSE(has(ran.err, token));
+  EXPECT_FALSE(has(run(launch(1, "echo $SINEW_TOKEN")).out, token));
+}
+
 TEST(Launch, output_keeps_its_stream_and_lines_stay_whole) {
   const auto ran = run(launch(4,
                               "for i in 1 2 3 4 5 6 7 8; do printf 'aaaa'; printf 'bbbb\\n'; done; "

@@ -35,10 +35,14 @@ void throw_taken(std::string_view key, std::string_view store, std::string_view 
                           excerpt(key), store, excerpt(has), excerpt(wanted)));
 }
 
-void throw_absent(std::string_view key, std::string_view store, Clock::time_point begin) {
-  throw Error(Errc::timeout, fmt::format("nobody has set '{}' in {} within {}: the rank that would "
-                                         "has not started, or has ended",
-                                         excerpt(key), store, seconds_since(begin)));
+void throw_absent(std::string_view key, std::string_view store, Clock::time_point begin,
+                  std::string_view turned_away) {
+  throw Error(
+      Errc::timeout,
+      fmt::format("nobody has set '{}' in {} within {}: the rank that would has not started, "
+                  "or has ended{}{}",
+                  excerpt(key), store, seconds_since(begin),
+                  turned_away.empty() ? "" : "; turned away: ", turned_away));
 }
 
 }  // namespace sinew

@@ -29,8 +29,8 @@ void check_entry(std::string_view key, std::string_view value);
 /// The error of a key that has another value already.
 [[noreturn]] void throw_taken(std::string_view key, std::string_view store, std::string_view has,
                               std::string_view wanted);
-/// The error of a key that nobody has set.
+/// The error of a key that nobody has set; `turned_away` is who would perhaps have.
 [[noreturn]] void throw_absent(std::string_view key, std::string_view store,
-                               Clock::time_point begin);
+                               Clock::time_point begin, std::string_view turned_away = "");
 
 }  // namespace sinew

@@ -69,7 +69,8 @@ std::string StoreClient::get(std::string_view key, Deadline deadline) {
                     .wait_ms = static_cast<std::uint32_t>(wait),
                     .key = std::string(key)},
                    std::max(deadline, begin) + 5s);
-  if (reply.what == StoreFrame::What::absent) throw_absent(key, to_string(address_), begin);
+  if (reply.what == StoreFrame::What::absent)
+    throw_absent(key, to_string(address_), begin, reply.value);
   return std::move(reply.value);
 }
 
@@ -94,8 +95,10 @@ StoreFrame StoreClient::ask(const StoreFrame& request, Deadline deadline) {
     throw Error(Errc::peer_lost, fmt::format("'{}' will not come: {}", request.key, reply.value),
                 {.rank = rank_});
   if (reply.what == StoreFrame::What::refused)
-    throw Error(Errc::invalid_argument, fmt::format("the store at {} refuses '{}': {}",
-                                                    to_string(address_), request.key, reply.value));
+    throw Error(Errc::invalid_argument,
+                fmt::format("the store at {}, asked for '{}', says: {}", to_string(address_),
+                            request.key, reply.value),
+                {.rank = rank_});
   return reply;
 }
 

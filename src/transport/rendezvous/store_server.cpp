@@ -12,6 +12,7 @@
 #include <cstring>
 #include <map>
 #include <optional>
+#include <set>
 #include <system_error>
 #include <thread>
 #include <vector>
@@ -34,6 +35,7 @@ struct Visitor {
   std::string where;
   std::unique_ptr<Handshake> handshake;
   Deadline handshake_until;
+  bool proven = false;  // knows the token
   int rank = -1;
   StoreFrameReader reader;
   std::string out;                     // the rest of a reply
@@ -137,7 +139,10 @@ class StoreServer::Service {
     visitor->where = peer_of(socket);
     visitor->handshake =
         std::make_unique<Handshake>(socket.get(), Handshake::Role::accepts, token_, hello(),
-                                    [this](const Hello& theirs) { return judge(theirs); });
+                                    [this, &proven = visitor->proven](const Hello& theirs) {
+                                      proven = true;
+                                      return judge(theirs);
+                                    });
     visitor->handshake_until = Clock::now() + options_.handshake_time;
     visitor->socket = std::move(socket);
     visitors_.push_back(std::move(visitor));
@@ -192,12 +197,23 @@ class StoreServer::Service {
   void greet(Visitor& visitor) {
     const auto progress = visitor.handshake->poll();
     if (progress == Progress::pending) return;
-    const int rank = visitor.handshake->theirs().rank;
-    visitor.handshake.reset();
-    if (progress == Progress::failed || find_rank(rank) != nullptr)  // two came at one moment
-      visitor.gone = true;
-    else
+    const auto handshake = std::move(visitor.handshake);
+    const int rank = handshake->theirs().rank;
+    visitor.gone = progress == Progress::failed || find_rank(rank) != nullptr;
+    if (!visitor.gone) {
       visitor.rank = rank;
+      if (rank >= 0) ranks_.insert(rank);
+    } else if (visitor.proven && !is_complete()) {
+      // It knows the token, so the job was started wrongly: nobody needs to wait any longer.
+      end_waiting(
+          {.what = What::refused, .value = fmt::format("{} {}", visitor.where, handshake->why())});
+    } else if (!handshake->hung_up()) {
+      turned_away_ = fmt::format("{} {}", visitor.where, handshake->why());
+    }
+  }
+
+  [[nodiscard]] bool is_complete() const {
+    return static_cast<int>(ranks_.size()) == options_.size;
   }
 
   void listen(Visitor& visitor) {
@@ -223,7 +239,7 @@ class StoreServer::Service {
     }
     if (const auto found = values_.find(request.key); found != values_.end())
       return reply(visitor, {.what = What::done, .value = found->second});
-    if (!lost_.empty()) return reply(visitor, {.what = What::lost, .value = lost_});
+    if (ended_) return reply(visitor, *ended_);
     visitor.awaited = request.key;
     visitor.await_until = Clock::now() + std::chrono::milliseconds(request.wait_ms);
   }
@@ -263,13 +279,18 @@ class StoreServer::Service {
       lose(visitor);
   }
 
-  // Whoever waits for a rank that is gone is told now, not at its deadline.
   void lose(Visitor& visitor) {
     if (std::exchange(visitor.gone, true) || visitor.rank < 0 || visitor.left) return;
-    if (!lost_.empty()) return;
-    lost_ = fmt::format("rank {} ({}) has ended", visitor.rank, visitor.where);
-    for (const auto& other : visitors_)
-      if (other->awaited && !other->gone) reply(*other, {.what = What::lost, .value = lost_});
+    end_waiting({.what = What::lost,
+                 .value = fmt::format("rank {} ({}) has ended", visitor.rank, visitor.where)});
+  }
+
+  // Whoever waits for what will not come is told now, not at its deadline.
+  void end_waiting(const StoreFrame& why) {
+    if (ended_) return;
+    ended_ = why;
+    for (const auto& visitor : visitors_)
+      if (visitor->awaited && !visitor->gone) reply(*visitor, why);
   }
 
   void check_times() {
@@ -277,7 +298,7 @@ class StoreServer::Service {
     for (const auto& visitor : visitors_) {
       if (visitor->handshake && now >= visitor->handshake_until) visitor->gone = true;
       if (visitor->awaited && now >= visitor->await_until && !visitor->gone)
-        reply(*visitor, {.what = What::absent});
+        reply(*visitor, {.what = What::absent, .value = turned_away_});
     }
   }
 
@@ -291,7 +312,9 @@ class StoreServer::Service {
   std::vector<std::unique_ptr<Visitor>> visitors_;
   std::map<std::string, std::string, std::less<>> values_;
   std::size_t bytes_ = 0;
-  std::string lost_;  // which rank is gone
+  std::set<int> ranks_;              // that have been here
+  std::optional<StoreFrame> ended_;  // why waiting is of no use any more
+  std::string turned_away_;          // the last who did not know the token, and why
   std::thread thread_;
 };
 

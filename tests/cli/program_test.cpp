@@ -25,6 +25,24 @@ TEST(Program, alone_it_explains_itself) {
   }
 }
 
+TEST(Program, helps_within_80_columns_whatever_the_verb) {
+  const auto help = sinew({"--help"}).out;
+  EXPECT_LE(widest_line(help), 80U) << help;
+  int verbs = 0;
+  for (const auto& line : lines_of(help)) {
+    if (line.size() < 4 || !line.starts_with("  ") || line[2] == ' ' ||
+        line.starts_with("  sinew "))
+      continue;
+    const auto verb = line.substr(2, line.find(' ', 2) - 2);
+    const auto explained = sinew({verb, "--help"});
+    EXPECT_EQ(explained.status, 0) << verb;
+    EXPECT_TRUE(has(explained.out, "sinew " + verb)) << explained.out;
+    EXPECT_LE(widest_line(explained.out), 80U) << explained.out;
+    ++verbs;
+  }
+  EXPECT_GE(verbs, 7);
+}
+
 TEST(Program, says_its_version) { EXPECT_TRUE(sinew({"--version"}).out.starts_with("sinew ")); }
 
 TEST(Program, a_mistyped_word_suggests_the_nearest) {
@@ -110,6 +128,14 @@ TEST(Draw, says_what_is_missing_or_does_not_fit) {
   expect_error({"draw", "allreduce", "--algo", "two_level", "--nodes", "2y4"}, 2, "not a node map");
 }
 
+TEST(Draw, stays_within_80_columns) {
+  for (const auto ranks : {"2", "5", "16", "33"})
+    for (const auto algorithm : {"ring", "double_tree", "two_level", "direct"})
+      EXPECT_LE(widest_line(sinew({"draw", "allreduce", "--algo", algorithm, "-p", ranks}).out),
+                80U)
+          << algorithm << " " << ranks;
+}
+
 TEST(Draw, nodes_give_the_rank_count) {
   const auto world = parse_world(
       sinew({"draw", "allreduce", "--algo", "two_level", "--nodes", "2x3", "--json"}).out);
@@ -130,6 +156,11 @@ TEST(Doctor, judges_every_line_and_its_status_follows) {
   }
   EXPECT_EQ(document["ok"], !fails);
   EXPECT_EQ(ran.status, fails ? 3 : 0);
+}
+
+TEST(Doctor, stays_within_80_columns) {
+  for (const auto ranks : {"1", "4", "4000"})
+    EXPECT_LE(widest_line(sinew({"doctor", "-p", ranks}).out), 80U) << ranks;
 }
 
 TEST(Doctor, warns_when_ranks_outnumber_cores) {

@@ -89,7 +89,9 @@ Progress Run::poll_stream(const BoundRound*& next, const BoundRound* end) noexce
     round_ = next->number;
     const auto progress = next->only != nullptr ? poll_step(*next->only) : poll_wide(*next);
     if (progress != Progress::done) return progress;
-    if (next->post) board_->post(at(next->then));
+    if (!next->post) continue;
+    board_->post(at(next->then));
+    if (!entered_) enter();
   }
   return Progress::done;
 }

@@ -25,6 +25,7 @@ constexpr int kTimedWaits = 8;           // one in so many waits, to notice stra
 constexpr int kTimedYields = 8;          // and from this yield on in all
 constexpr int kSuspicion = 16;           // yields in which a second long one counts
 constexpr int kSleepFirst = 300;         // waits that go straight to sleep after long yields
+constexpr auto kDescriptorDelay = 20ms;  // at most, between showing a position and its operation
 constexpr auto kLongYield = 300us;       // it may have given the core to somebody who is none of us
 constexpr double kBusyBytesPerNs = 0.2;  // ranks at work do several times as much
 constexpr std::chrono::nanoseconds kSilence = 100ms;  // of a rank that should be waiting like us
@@ -271,8 +272,21 @@ Progress SharedTransport::look_around() noexcept {
   return Progress::pending;
 }
 
+// A rank shows its position a moment before it says what it is doing.
+void SharedTransport::await_descriptor(int peer) const noexcept {
+  const auto& theirs = segment_->status(peer);
+  for (const auto until = Clock::now() + kDescriptorDelay; Clock::now() < until; sched_yield()) {
+    const auto last = theirs.sequence.load(std::memory_order_acquire);
+    const auto word = theirs.history[last % StatusLine::kHistory].sequence_and_fingerprint.load(
+        std::memory_order_acquire);
+    const auto shown = segment_->flag(peer).word.load(std::memory_order_acquire);
+    if (static_cast<std::uint32_t>(word) == static_cast<std::uint32_t>(shown)) return;
+  }
+}
+
 // The earliest operation both still remember and disagree on; the fingerprint covers them all.
 Progress SharedTransport::mismatched(int peer) noexcept {
+  await_descriptor(peer);
   const auto& mine = status_;
   const auto& theirs = segment_->status(peer);
   const auto last = mine.sequence.load(std::memory_order_relaxed);

@@ -83,6 +83,7 @@ class SharedTransport final : public Transport {
   }
   Progress park_slowly(Deadline deadline) noexcept;
   Progress look_around() noexcept;
+  void await_descriptor(int peer) const noexcept;
   Progress wrong_length(int peer, std::uint64_t sent, std::uint64_t expected) noexcept;
 
   [[nodiscard]] int called(int rank) const noexcept {

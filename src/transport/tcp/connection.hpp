@@ -36,6 +36,7 @@ class Connection {
   }
   [[nodiscard]] const wire::Header& header() const noexcept { return in_header_; }
   void skip_header() noexcept { header_seen_ = true; }
+  [[nodiscard]] bool is_receiving() const noexcept { return in_done_ > 0; }
   /// The frame is received and used: the next.
   void finish() noexcept {
     in_done_ = 0;
@@ -44,8 +45,6 @@ class Connection {
 
   [[nodiscard]] std::byte* bounce() const noexcept { return bounce_.get(); }
   [[nodiscard]] const Socket& socket() const noexcept { return socket_; }
-  /// No more through here.
-  void give_up() noexcept { in.descriptor = out.descriptor = -1; }
 
   Gate in, out;
   wire::Frame arriving;  // for whoever reads headers

@@ -156,7 +156,7 @@ Progress Peers::look_around() noexcept {
       poison({Errc::peer_lost, peer,
               fmt::format("rank {} has left after operation #{}, but rank {} waits for it in #{}",
                           peer, *other.left, rank_, entered_.sequence)});
-    if (other.ended != Clock::time_point{} && Clock::now() > other.ended + kExplain)
+    if (!other.left && other.ended != Clock::time_point{} && Clock::now() > other.ended + kExplain)
       poison({Errc::peer_lost, peer,
               fmt::format("rank {} closed its data connection to rank {} ({}), and does not say "
                           "why",
@@ -178,11 +178,11 @@ void Peers::beat(Clock::time_point now) noexcept {
       link(peer).send(frame(wire::Kind::heartbeat), {});
 }
 
-Progress Peers::ended(int peer) noexcept {
+Progress Peers::ended(int peer, bool awaited) noexcept {
   auto& other = state(peer);
-  if (other.ended == Clock::time_point{}) other.ended = Clock::now();
   read(peer);
-  if (!failed() && other.left)
+  if (!other.left && other.ended == Clock::time_point{}) other.ended = Clock::now();
+  if (!failed() && other.left && awaited)
     poison({Errc::peer_lost, peer,
             fmt::format("rank {} has left after operation #{}, but rank {} still waits for it",
                         peer, *other.left, rank_)});
@@ -232,15 +232,15 @@ std::string Peers::who_is_late() const {
   std::string late;
   const auto now = Clock::now();
   const auto add = [&](int peer, std::string_view what) {
-    const auto silent =
-        std::chrono::duration<double>(now - states_[static_cast<std::size_t>(peer)].heard).count();
-    late += fmt::format("{}rank {} {}, silent for {:.1f} s", late.empty() ? "" : ", ", peer, what,
-                        silent);
+    const auto silent = now - states_[static_cast<std::size_t>(peer)].heard;
+    late += fmt::format("{}rank {} {} for {:.1f} s", late.empty() ? "" : ", ", peer, what,
+                        std::chrono::duration<double>(silent).count());
   };
   for (int peer = 0; peer < size(); ++peer)
     if (const auto& other = states_[static_cast<std::size_t>(peer)];
         peer != rank_ && other.sequence < entered_.sequence)
-      add(peer, fmt::format("has not entered it (last in operation #{})", other.sequence));
+      add(peer,
+          fmt::format("has not entered it (last in operation #{}), or is silent", other.sequence));
   if (!late.empty()) return late;
   // Whoever waits says so now and then; a rank that is silent is stopped or busy.
   for (int peer = 0; peer < size(); ++peer)

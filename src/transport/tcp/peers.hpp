@@ -37,8 +37,9 @@ class Peers {
   Progress poll() noexcept;
   /// Tells everyone that this rank waits, if it has not done so lately.
   void beat(Clock::time_point now) noexcept;
-  /// A data connection to `peer` has ended. Pending: the control connection will tell why.
-  Progress ended(int peer) noexcept;
+  /// A data connection to `peer` has ended. Pending: the control connection will tell why, or the
+  /// peer has left and nothing more was `awaited` from it.
+  Progress ended(int peer, bool awaited) noexcept;
   /// `peer` was found in another operation: finds out in which, and poisons.
   Progress mismatched(int peer) noexcept;
   /// The first reason is everybody's; every later one is dropped.

@@ -19,8 +19,8 @@ using namespace std::chrono_literals;
 constexpr int kSpinsAlone = 200;  // each a call into the kernel: about 50-100 us together
 constexpr int kSpinsCrowded = 0;  // ranks share cores: whoever we wait for may need ours
 constexpr int kYieldsCrowded = 0;
-constexpr Clock::duration kLongestSleep = 50ms;  // then see whether it is time for a heartbeat
-constexpr std::uint32_t kDryLooks = 256;         // attempts without park between two looks around
+constexpr Clock::duration kLongestSleep = 5ms;  // then the caller looks at its deadline
+constexpr std::uint32_t kDryLooks = 256;        // attempts without park between two looks around
 
 std::vector<Socket> take_control(Mesh& mesh) {
   std::vector<Socket> control;
@@ -72,7 +72,7 @@ TcpTransport::TcpTransport(const TcpJoin& join, Mesh mesh)
 
 TcpTransport::~TcpTransport() {
   peers_.say_goodbye();
-  linger();
+  if (!peers_.failed()) linger();
 }
 
 // Closing a connection on which something was never read resets it, and what we sent last may be
@@ -151,7 +151,7 @@ Progress TcpTransport::send_frame(Transfer& transfer, std::span<const std::byte>
     case Connection::Io::ended:
       break;
   }
-  return ended(to, transfer.peer);
+  return ended(to.out, transfer.peer, true);
 }
 
 template <class Target>
@@ -192,7 +192,7 @@ Progress TcpTransport::receive_frame(Transfer& transfer, std::span<std::byte> da
       waiter_.shut(from.in);
       return Progress::pending;
     case Connection::Io::ended:
-      return ended(from, transfer.peer);
+      return ended(from.in, transfer.peer, transfer.awaited || from.is_receiving());
   }
   if (from.arriving.summed && wire::sum_of(into) != from.arriving.payload_sum) [[unlikely]]
     return refuse(transfer.peer, Errc::peer_lost, "it carried a damaged payload");
@@ -267,11 +267,9 @@ Progress TcpTransport::refuse(int peer, Errc code, const std::string& why) noexc
   return Progress::failed;
 }
 
-Progress TcpTransport::ended(Connection& connection, int peer) noexcept {
-  connection.give_up();
-  waiter_.shut(connection.in);
-  waiter_.shut(connection.out);
-  return peers_.ended(peer);
+Progress TcpTransport::ended(Gate& gate, int peer, bool awaited) noexcept {
+  gate.descriptor = -1;
+  return peers_.ended(peer, awaited);
 }
 
 Progress TcpTransport::park(bool moved, Deadline deadline) noexcept {
@@ -298,8 +296,7 @@ Progress TcpTransport::park_slowly(Deadline deadline) noexcept {
   }
   const auto before = Clock::now();
   peers_.beat(before);
-  const auto left = std::max<Clock::duration>(deadline - before, 0ns);
-  const auto wait = std::min(left, idle_ <= spin_limit_ + yield_limit_ + 1 ? 10ms : kLongestSleep);
+  const auto wait = std::clamp<Clock::duration>(deadline - before, 0ns, kLongestSleep);
   const bool news = waiter_.sleep(wait);
   if (news || Clock::now() >= before + wait) return peers_.poll();
   return Progress::pending;

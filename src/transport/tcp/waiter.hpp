@@ -12,8 +12,8 @@ namespace sinew::tcp {
 
 /// One direction of a connection: open until the kernel says "not now".
 struct Gate {
-  int descriptor = -1;
-  short events = 0;  // POLLIN or POLLOUT
+  int descriptor = -1;  // -1: nothing will pass any more, which is for whoever tries to say
+  short events = 0;     // POLLIN or POLLOUT
   bool shut = false;
   std::uint32_t asked = 0;  // the round in which somebody last waited for it
 };
@@ -26,7 +26,7 @@ class Waiter {
       : control_(control), waiting_(gates, nullptr), entries_(gates + 1) {}
 
   [[nodiscard]] bool passes(Gate& gate) noexcept {
-    if (!gate.shut || gate.asked == round_) return true;
+    if (!gate.shut || gate.asked == round_ || gate.descriptor < 0) return true;
     await(gate);
     return false;
   }

@@ -19,6 +19,7 @@
 #include "cli/output.hpp"
 #include "cli/verbs.hpp"
 #include "measure/peers.hpp"
+#include "transport/decorated.hpp"
 #include "transport/local/local.hpp"
 
 namespace sinew {
@@ -28,12 +29,13 @@ struct BenchOptions {
   std::vector<std::string> collectives;
   std::string ranks = "2", sizes, algorithm = "auto", buffers = "private", against, style = "nccl",
               imbalance;
-  std::string begin = "8", end = "16M", dtype = "f32", op = "sum", chunk, slot, folder;
+  std::string begin = "8", end = "16M", dtype = "f32", op = "sum", chunk, slot, folder, sockbuf,
+              frame;
   double factor = 4, budget_s = 0.2;
   int rounds = 3, root = 0;
   std::uint32_t samples = 0;
   bool check = true, json = false, percentiles = false, explain = false, rewrite = false,
-       apart = false, no_bind = false, no_pull = false;
+       apart = false, no_bind = false, no_pull = false, no_checksum = false;
   BenchSetup setup;
 };
 
@@ -48,7 +50,8 @@ std::optional<int> parse_bench(BenchOptions& o, int argc, char** argv) {
       ->capture_default_str();
   app.add_option("--algo", o.algorithm, "a name or several (side by side), all, or auto")
       ->capture_default_str();
-  app.add_option("--transport", o.setup.transport, "shm (processes) or local (threads)")
+  app.add_option("--transport", o.setup.transport,
+                 "shm (processes), local (threads) or tcp (sockets)")
       ->capture_default_str();
   app.add_option("--sizes", o.sizes, "exact sizes: 8,4K,1M,110278272");
   app.add_option("-b,--minbytes", o.begin, "smallest size")->capture_default_str();
@@ -72,6 +75,12 @@ std::optional<int> parse_bench(BenchOptions& o, int argc, char** argv) {
                  "alltoallv: zipf:1.2 (popular experts), beside padded alltoall");
   app.add_option("--chunk", o.chunk, "bytes a pipeline segment");
   app.add_option("--slot", o.slot, "bytes of a shared slot (shm)");
+  app.add_option("--frame", o.frame, "most bytes of payload in a frame (tcp)");
+  app.add_option("--sockbuf", o.sockbuf, "bytes of kernel buffer a connection (tcp)");
+  app.add_option("--streams", o.setup.tcp.streams, "connections that share long transfers (tcp)")
+      ->capture_default_str();
+  app.add_option("--congestion", o.setup.tcp.congestion, "congestion control by name (tcp)");
+  app.add_flag("--no-checksum", o.no_checksum, "do not sum payloads (tcp)");
   app.add_option("--schedule", o.setup.schedule, "a schedule document to verify and run");
   app.add_option("--style", o.style, "nccl, csv or json")->capture_default_str();
   app.add_option("-o", o.folder, "run folder: bench.json is written there");
@@ -215,20 +224,28 @@ BenchRow make_row(const BenchOptions& o, const bench::Result& result, const std:
   return row;
 }
 
-// Asked of a group of threads here: the choice depends on nothing that differs there.
-std::vector<Candidate> candidates(const bench::Case& what, int ranks) {
-  std::vector<Candidate> result;
-  run_local(ranks, [&](Communicator& communicator) {
-    const auto mine = communicator.explain(call_for(what, ranks));
-    if (communicator.rank() == 0) result = mine;
-  });
-  return result;
+/// Makes a choice look as it would over sockets.
+class AsTcp final : public DecoratedMessages {
+ public:
+  using DecoratedMessages::DecoratedMessages;
+  [[nodiscard]] std::string_view name() const noexcept override { return "tcp"; }
+  std::unique_ptr<Transport> subset(std::span<const int> members, std::string_view label,
+                                    Deadline deadline) override {
+    return inner().subset(members, label, deadline);
+  }
+};
+
+// Asked of one thread of a group here: the choice depends on nothing that differs there.
+std::vector<Candidate> candidates(const BenchOptions& o, const bench::Case& what, int ranks) {
+  auto transport = LocalHub::make(ranks)->join(0);
+  if (o.setup.transport == "tcp") transport = std::make_unique<AsTcp>(std::move(transport));
+  return Communicator(std::move(transport)).explain(call_for(what, ranks));
 }
 
-void print_explanation(const bench::Case& what, int ranks) {
+void print_explanation(const BenchOptions& o, const bench::Case& what, int ranks) {
   fmt::print("# {} of {} on {} ranks: estimated cost of each algorithm\n",
              bench::name(what.collective), human_bytes(what.bytes), ranks);
-  for (const auto& candidate : candidates(what, ranks))
+  for (const auto& candidate : candidates(o, what, ranks))
     if (candidate.refused.empty())
       fmt::print("#   {:<20} {:>12.2f} us\n", candidate.algorithm, candidate.estimated_us);
     else
@@ -285,6 +302,9 @@ struct Run {
       setup.pull = !o.no_pull;
       if (!o.slot.empty()) setup.slot_bytes = parse_bytes(o.slot);
       if (!o.chunk.empty()) setup.chunk_bytes = parse_bytes(o.chunk);
+      if (!o.frame.empty()) setup.tcp.chunk = parse_bytes(o.frame);
+      if (!o.sockbuf.empty()) setup.tcp.sockbuf = parse_bytes(o.sockbuf);
+      setup.tcp.checksum = !o.no_checksum;
       if (!tournament.add({contender, sinew_ranks(setup)}))
         throw Error(Errc::system, fmt::format("{} ranks did not start: {}", ranks,
                                               tournament.failures().back().story));
@@ -321,7 +341,7 @@ struct Run {
       if (o.samples > 0) limits.samples = std::min(o.samples, bench::kMaxSamples);
       const auto result = tournament.play(what, o.rounds, limits);
       progress.clear();
-      if (o.explain) print_explanation(what, ranks);
+      if (o.explain) print_explanation(o, what, ranks);
       for (const auto& [contender, algorithm] : ours)
         add_row(result, what, contender, algorithm, here, ranks);
     }
@@ -334,7 +354,7 @@ struct Run {
     if (chosen.empty())
       chosen = o.buffers == "shared" && what.collective == bench::Collective::allreduce
                    ? "shared"
-                   : std::string(candidates(what, ranks).front().algorithm);
+                   : std::string(candidates(o, what, ranks).front().algorithm);
     rows.push_back(make_row(o, result, contender, chosen, here));
     auto line = bench_line(style, rows.back(), here, o.percentiles);
     if (style == BenchStyle::nccl && ours_are_several) line.insert(line.size() - 1, "  " + chosen);
@@ -350,8 +370,8 @@ int run_bench(int argc, char** argv) {
   std::string command = "sinew";
   for (int i = 0; i < argc; ++i) command += fmt::format(" {}", argv[i]);
   if (const auto status = parse_bench(o, argc, argv)) return *status;
-  if (o.setup.transport != "shm" && o.setup.transport != "local") {
-    constexpr std::array<std::string_view, 2> kTransports{"shm", "local"};
+  constexpr std::array<std::string_view, 3> kTransports{"shm", "local", "tcp"};
+  if (std::find(kTransports.begin(), kTransports.end(), o.setup.transport) == kTransports.end()) {
     throw Error(Errc::invalid_argument, unknown("transport", o.setup.transport, kTransports));
   }
   if (o.buffers != "private" && o.buffers != "shared")
@@ -366,7 +386,8 @@ int run_bench(int argc, char** argv) {
       run.collectives.push_back(bench::Collective::alltoall);  // padded, beside it
   }
   if (!o.against.empty())
-    for (const auto peer : split(o.against, ',')) {
+    for (auto peer : split(o.against, ',')) {
+      if (peer == "openmpi" && o.setup.transport == "tcp") peer = "openmpi:tcp";
       if (peer == "hand") {
         run.peers.emplace_back(peer);
         continue;

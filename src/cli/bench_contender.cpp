@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <thread>
 
 #include "base/text.hpp"
 #include "cli/arguments.hpp"
@@ -162,6 +163,44 @@ class SinewContender final : public bench::Contender {
   std::map<std::byte*, SharedBuffer> buffers_;
 };
 
+/// Addresses go through the control segment, as those of the peers do.
+class ControlStore final : public Store {
+ public:
+  explicit ControlStore(bench::Control& control) : control_(control) {}
+  void set(std::string_view key, std::string_view value) override { control_.publish(key, value); }
+  std::string get(std::string_view key, Deadline deadline) override {
+    while (true) {
+      if (auto value = control_.published(key)) return *value;
+      if (Clock::now() > deadline)
+        throw Error(Errc::timeout, fmt::format("nobody has set {}", key));
+      std::this_thread::sleep_for(1ms);
+    }
+  }
+
+ private:
+  bench::Control& control_;
+};
+
+std::unique_ptr<Transport> join_bench(bench::Control& control, const BenchSetup& setup,
+                                      const std::string& rendezvous) {
+  const auto [rank, ranks] = control.seat();
+  if (setup.transport == "tcp") {
+    TcpJoin join;
+    join.store = std::make_shared<ControlStore>(control);
+    join.rank = rank;
+    join.size = ranks;
+    join.options = setup.tcp;
+    return join_tcp(join, Clock::now() + 30s);
+  }
+  ShmJoin join;
+  join.rendezvous = rendezvous;
+  join.rank = rank;
+  join.size = ranks;
+  join.pull = setup.pull;
+  if (setup.slot_bytes > 0) join.options.slot_bytes = setup.slot_bytes;
+  return join_shm(join, Clock::now() + 30s);
+}
+
 void serve_as_sinew(bench::Control& control, std::unique_ptr<Transport> transport,
                     const BenchSetup& setup) {
   Communicator communicator(std::move(transport),
@@ -233,13 +272,7 @@ bench::Launcher sinew_ranks(const BenchSetup& setup) {
     bench::fork_ranks([=](bench::Control& control) {
       const auto [rank, ranks] = control.seat();
       if (setup.bind && ranks <= allowed_cores()) bind_to_core(rank);
-      ShmJoin join;
-      join.rendezvous = rendezvous;
-      join.rank = rank;
-      join.size = ranks;
-      join.pull = setup.pull;
-      if (setup.slot_bytes > 0) join.options.slot_bytes = setup.slot_bytes;
-      serve_as_sinew(control, join_shm(join, Clock::now() + 30s), setup);
+      serve_as_sinew(control, join_bench(control, setup, rendezvous), setup);
     })(launch, children);
   };
 }

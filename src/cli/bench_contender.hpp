@@ -7,6 +7,7 @@
 #include <sinew/communicator.hpp>
 #include "measure/contender.hpp"
 #include "measure/launch.hpp"
+#include "transport/tcp/tcp.hpp"
 
 namespace sinew {
 
@@ -19,6 +20,7 @@ struct BenchSetup {
   bool pull = true;                               // let ranks read each other's memory
   std::uint64_t slot_bytes = 0, chunk_bytes = 0;  // 0: choose
   std::string schedule;                           // a document to install, or ""
+  TcpOptions tcp;                                 // where the transport is tcp
 };
 
 /// What peers cannot do travels to our ranks in Case::options; "" for f32 sums.

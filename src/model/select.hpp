@@ -17,6 +17,9 @@ struct CostTable {
   double gather_byte_ns;   // reading another's slot
   double reduce_byte_ns;   // combining, for each byte of each input
   double slot_bytes;
+  double post_ns = 0;  // what a message costs the processor at each end, beside its bytes
+  double turn_ns = 0;  // until a rank that was waiting has a core again
+  int crowded_by = 0;  // cores that do the work of all ranks, where messages dominate; 0: enough
 };
 
 /// For `ranks` that share `cores`: when there are more ranks, they wait for each other's turns and

@@ -19,6 +19,7 @@ class Decorated : public Transport {
   [[nodiscard]] Capabilities capabilities() const noexcept override {
     return inner_->capabilities();
   }
+  [[nodiscard]] int cores() const noexcept override { return inner_->cores(); }
   Progress send(Transfer& transfer, std::span<const std::byte> data) noexcept override {
     return inner_->send(transfer, data);
   }

@@ -230,7 +230,12 @@ class Joining {
   }
 
   void place(Pending& one, int peer, int slot) {
-    tune(one.socket, socket_options_);
+    auto options = socket_options_;
+    // Within a machine nothing gets lost and nobody else is on the line: pacing, as some controls
+    // do it by timers, only costs.
+    if (options.congestion.empty() && cards_[at(peer)].host == cards_[at(join_.rank)].host)
+      options.congestion = "reno";
+    tune(one.socket, options);
     mesh_.sockets[at(peer)][static_cast<std::size_t>(slot)] = std::move(one.socket);
     --missing_;
   }

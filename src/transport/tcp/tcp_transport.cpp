@@ -6,6 +6,7 @@
 #include <sys/ioctl.h>
 
 #include <algorithm>
+#include <cstring>
 #include <thread>
 
 #include <sinew/error.hpp>
@@ -16,9 +17,8 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr int kSpinsAlone = 200;  // each a call into the kernel: about 50-100 us together
-constexpr int kSpinsCrowded = 0;  // ranks share cores: whoever we wait for may need ours
-constexpr int kYieldsCrowded = 0;
+constexpr int kSleepFirst = 1000;  // waits that go straight to sleep after meeting a stranger
+constexpr Clock::duration kStranger = 300us;    // a yield that took longer may have met one
 constexpr Clock::duration kLongestSleep = 5ms;  // then the caller looks at its deadline
 constexpr std::uint32_t kDryLooks = 256;        // attempts without park between two looks around
 
@@ -62,8 +62,9 @@ TcpTransport::TcpTransport(const TcpJoin& join, Mesh mesh)
               2 * static_cast<std::size_t>(join.size) * static_cast<std::size_t>(slots_.count())),
       sending_(static_cast<std::size_t>(join.size) * kChannels),
       receiving_(sending_.size()),
-      spin_limit_(join.size <= cores_ ? kSpinsAlone : kSpinsCrowded),
-      yield_limit_(join.size <= cores_ ? 0 : kYieldsCrowded) {
+      is_crowded_(join.size > cores_) {
+  if (const char* e = getenv("T_SPIN")) spins_ = atoi(e);
+  if (const char* e = getenv("T_YIELD")) yields_ = atoi(e);
   for (auto* flows : {&sending_, &receiving_})
     for (std::size_t i = 0; i < flows->size(); ++i)
       (*flows)[i].next.resize(
@@ -135,7 +136,7 @@ Progress TcpTransport::send_frame(Transfer& transfer, std::span<const std::byte>
     frame.length = static_cast<std::uint32_t>(payload.size());
     frame.summed = join_.options.checksum;
     if (frame.summed) frame.payload_sum = wire::sum_of(payload);
-    to.begin(frame);
+    to.begin(frame, payload);
   }
   switch (to.push(payload)) {
     case Connection::Io::whole:
@@ -194,9 +195,10 @@ Progress TcpTransport::receive_frame(Transfer& transfer, std::span<std::byte> da
     case Connection::Io::ended:
       return ended(from.in, transfer.peer, transfer.awaited || from.is_receiving());
   }
-  if (from.arriving.summed && wire::sum_of(into) != from.arriving.payload_sum) [[unlikely]]
+  const auto got = from.payload(into);
+  if (from.arriving.summed && wire::sum_of(got) != from.arriving.payload_sum) [[unlikely]]
     return refuse(transfer.peer, Errc::peer_lost, "it carried a damaged payload");
-  target.use(into, wanted);
+  target.use(got, wanted);
   from.in.shut = false;
   from.finish();
   moved_ = true;
@@ -236,7 +238,10 @@ Progress TcpTransport::check_header(Connection& from, const Transfer& transfer,
 Progress TcpTransport::recv(Transfer& transfer, std::span<std::byte> data) noexcept {
   struct InPlace {
     static std::span<std::byte> room(Connection&, std::span<std::byte> wanted) { return wanted; }
-    static void use(std::span<const std::byte>, std::span<std::byte>) {}
+    static void use(std::span<const std::byte> got, std::span<std::byte> wanted) {
+      if (got.data() != wanted.data() && !got.empty())
+        std::memcpy(wanted.data(), got.data(), got.size());
+    }
   };
   return receive(transfer, data, InPlace{});
 }
@@ -280,26 +285,37 @@ Progress TcpTransport::park(bool moved, Deadline deadline) noexcept {
     waiter_.next_round();
     return Progress::pending;
   }
-  if (++idle_ <= spin_limit_) {
+  ++idle_;
+  if (!is_crowded_ && idle_ <= spins_) {
     waiter_.look();
     return Progress::pending;
   }
   return park_slowly(deadline);
 }
 
+// Trying again is cheapest when whoever we wait for has a core of its own; a yield is cheap when
+// the next in line is another rank; sleeping is dear, but the only way past a stranger on our core.
 Progress TcpTransport::park_slowly(Deadline deadline) noexcept {
   if (peers_.failed()) return Progress::failed;
-  if (idle_ <= spin_limit_ + yield_limit_) {
-    sched_yield();
-    waiter_.look();
+  if (is_crowded_ && sleep_first_ == 0 && idle_ <= yields_) {
+    yield();
     return Progress::pending;
   }
+  if (sleep_first_ > 0) --sleep_first_;
   const auto before = Clock::now();
   peers_.beat(before);
   const auto wait = std::clamp<Clock::duration>(deadline - before, 0ns, kLongestSleep);
   const bool news = waiter_.sleep(wait);
   if (news || Clock::now() >= before + wait) return peers_.poll();
   return Progress::pending;
+}
+
+void TcpTransport::yield() noexcept {
+  const auto before = Clock::now();
+  sched_yield();
+  // The core was away for long, and still nothing has come: it was lent to a stranger.
+  if (Clock::now() - before > kStranger && !waiter_.sees_any()) sleep_first_ = kSleepFirst;
+  waiter_.look();
 }
 
 std::unique_ptr<Transport> TcpTransport::subset(std::span<const int> members,

@@ -4,6 +4,11 @@
 
 namespace sinew::tcp {
 
+bool Waiter::sees_any() noexcept {
+  const auto entries = fill_entries();
+  return poll(entries_.data() + 1, entries - 1, 0) > 0;
+}
+
 void Waiter::look() noexcept {
   // A single gate is cheapest tried by whoever wants to pass.
   if (count_ == 1) {

@@ -40,6 +40,8 @@ class Waiter {
     ++round_;
     count_ = 0;
   }
+  /// Whether one of those waited for has come.
+  [[nodiscard]] bool sees_any() noexcept;
   /// Looks, without sleeping, and begins the next round.
   void look() noexcept;
   /// Sleeps until a gate opens or the control connections have news, but not longer than `most`;

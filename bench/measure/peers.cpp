@@ -31,7 +31,8 @@ constexpr std::array<Peer, 6> kPeers{{
      " -n {ranks}",
      "sinew-peer-openmpi"},
     {"openmpi:tcp",
-     "mpirun.openmpi --allow-run-as-root --oversubscribe --mca btl tcp,self -n {ranks}",
+     "mpirun.openmpi --allow-run-as-root --oversubscribe --mca pml ob1 --mca btl tcp,self"
+     " -n {ranks}",
      "sinew-peer-openmpi"},
     {"mpich", "mpirun.mpich -n {ranks}", "sinew-peer-mpich"},
     {"gloo", "", "sinew-peer-gloo"},

@@ -50,6 +50,7 @@ struct Transfer {
   OpTag tag;
   std::uint64_t moved = 0;
   std::uint32_t pass = 0;  // which slice of a sliced schedule
+  bool awaited = true;     // false: whatever comes is taken, but nobody waits for it
 };
 
 /// Why a transport gave up: who, what, and whether the peer is gone or only different.

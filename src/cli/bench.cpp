@@ -22,6 +22,7 @@
 #include "cli/output.hpp"
 #include "cli/verbs.hpp"
 #include "measure/peers.hpp"
+#include "transport/decorated.hpp"
 #include "transport/local/local.hpp"
 
 namespace sinew {
@@ -89,7 +90,8 @@ std::vector<std::string> peers_of(const BenchOptions& o) {
   auto known = bench::peer_names();
   known.emplace_back("hand");
   const std::vector<std::string_view> names(known.begin(), known.end());
-  for (const auto peer : split(o.against, ',')) {
+  for (auto peer : split(o.against, ',')) {
+    if (peer == "openmpi" && o.setup.transport == "tcp") peer = "openmpi:tcp";
     if (std::find(names.begin(), names.end(), peer) == names.end())
       throw Error(Errc::invalid_argument, unknown("peer", peer, names));
     if (peer == "hand" || bench::peer_installed(peer, peer_folder()))

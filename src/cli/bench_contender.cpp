@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <thread>
 
 #include "base/text.hpp"
 #include "cli/arguments.hpp"
@@ -182,6 +183,55 @@ SegmentOptions segment_for(const BenchSetup& setup) {
   return options;
 }
 
+/// Makes a choice look as it would over sockets.
+class AsTcp final : public DecoratedMessages {
+ public:
+  using DecoratedMessages::DecoratedMessages;
+  [[nodiscard]] std::string_view name() const noexcept override { return "tcp"; }
+  std::unique_ptr<Transport> subset(std::span<const int> members, std::string_view label,
+                                    Deadline deadline) override {
+    return inner().subset(members, label, deadline);
+  }
+};
+
+/// Addresses go through the control segment, as those of the peers do.
+class ControlStore final : public Store {
+ public:
+  explicit ControlStore(bench::Control& control) : control_(control) {}
+  void set(std::string_view key, std::string_view value) override { control_.publish(key, value); }
+  std::string get(std::string_view key, Deadline deadline) override {
+    while (true) {
+      if (auto value = control_.published(key)) return *value;
+      if (Clock::now() > deadline)
+        throw Error(Errc::timeout, fmt::format("nobody has set {}", key));
+      std::this_thread::sleep_for(1ms);
+    }
+  }
+
+ private:
+  bench::Control& control_;
+};
+
+std::unique_ptr<Transport> join_bench(bench::Control& control, const BenchSetup& setup,
+                                      const std::string& rendezvous) {
+  const auto [rank, ranks] = control.seat();
+  if (setup.transport == "tcp") {
+    TcpJoin join;
+    join.store = std::make_shared<ControlStore>(control);
+    join.rank = rank;
+    join.size = ranks;
+    join.options = setup.tcp;
+    return join_tcp(join, Clock::now() + 30s);
+  }
+  ShmJoin join;
+  join.rendezvous = rendezvous;
+  join.rank = rank;
+  join.size = ranks;
+  join.pull = setup.pull;
+  join.options = segment_for(setup);
+  return join_shm(join, Clock::now() + 30s);
+}
+
 Options options_for(const BenchSetup& setup) {
   return {.timeout = 60s, .chunk_bytes = setup.chunk_bytes};
 }
@@ -238,7 +288,9 @@ std::vector<Candidate> candidates_for(const bench::Case& what, int ranks, const 
     domains = domains_of(cores);
   }
   const auto hub = LocalHub::make(ranks, segment_for(setup), 0, std::move(domains));
-  const Communicator one(setup.emulation.over(hub->join(0), setup.emulation.links()),
+  auto transport = hub->join(0);
+  if (setup.transport == "tcp") transport = std::make_unique<AsTcp>(std::move(transport));
+  const Communicator one(setup.emulation.over(std::move(transport), setup.emulation.links()),
                          options_for(setup));
   return one.explain(call_for(what, ranks));
 }
@@ -268,14 +320,8 @@ bench::Launcher sinew_ranks(const BenchSetup& setup) {
     bench::fork_ranks([=](bench::Control& control) {
       const auto [rank, ranks] = control.seat();
       if (setup.bind) bind_to_core(rank);
-      ShmJoin join;
-      join.rendezvous = rendezvous;
-      join.rank = rank;
-      join.size = ranks;
-      join.pull = setup.pull;
-      join.options = segment_for(setup);
-      auto transport = join_shm(join, Clock::now() + 30s);
-      serve_as_sinew(control, setup.emulation.over(std::move(transport), links), setup);
+      serve_as_sinew(control, setup.emulation.over(join_bench(control, setup, rendezvous), links),
+                     setup);
     })(launch, children);
   };
 }

@@ -9,6 +9,7 @@
 #include "cli/bench_emulation.hpp"
 #include "measure/contender.hpp"
 #include "measure/launch.hpp"
+#include "transport/tcp/tcp.hpp"
 
 namespace sinew {
 
@@ -22,6 +23,7 @@ struct BenchSetup {
   std::uint64_t slot_bytes = 0, chunk_bytes = 0;  // 0: choose
   std::string schedule;                           // a document to install, or ""
   Emulation emulation;                            // of a cluster, if any
+  TcpOptions tcp;                                 // where the transport is tcp
 };
 
 /// What peers cannot do travels to our ranks in Case::options; "" for f32 sums.

@@ -61,7 +61,7 @@ std::vector<std::uint64_t> uneven_counts(std::uint64_t elements, int ranks) {
 }
 
 void check_words(const BenchOptions& o) {
-  constexpr std::array<std::string_view, 2> kTransports{"shm", "local"};
+  constexpr std::array<std::string_view, 3> kTransports{"shm", "local", "tcp"};
   constexpr std::array<std::string_view, 2> kBuffers{"private", "shared"};
   const auto expect = [](std::string_view kind, std::string_view word, auto& known) {
     if (std::find(known.begin(), known.end(), word) == known.end())
@@ -103,7 +103,8 @@ std::optional<int> parse_bench(BenchOptions& o, int argc, char** argv) {
                           ->capture_default_str();
   app.add_option("--algo", o.algorithm, "a name or several (side by side), all, or auto")
       ->capture_default_str();
-  app.add_option("--transport", o.setup.transport, "shm (processes) or local (threads)")
+  app.add_option("--transport", o.setup.transport,
+                 "shm (processes), local (threads) or tcp (sockets)")
       ->capture_default_str();
   app.add_option("--emulate", o.emulate,
                  "a cluster: 2x4,1Gbit,1ms are two nodes of four ranks, the rate of a node's link "
@@ -135,6 +136,12 @@ std::optional<int> parse_bench(BenchOptions& o, int argc, char** argv) {
       ->capture_default_str();
   app.add_option("--chunk", o.chunk, "bytes a pipeline segment");
   app.add_option("--slot", o.slot, "bytes of a shared slot (shm)");
+  app.add_option("--frame", o.frame, "most bytes of payload in a frame (tcp)");
+  app.add_option("--sockbuf", o.sockbuf, "bytes of kernel buffer a connection (tcp)");
+  app.add_option("--streams", o.setup.tcp.streams, "connections that share long transfers (tcp)")
+      ->capture_default_str();
+  app.add_option("--congestion", o.setup.tcp.congestion, "congestion control by name (tcp)");
+  app.add_flag("--no-checksum", o.no_checksum, "do not sum payloads (tcp)");
   app.add_option("--schedule", o.setup.schedule, "a schedule document to verify and run");
   app.add_option("--style", o.style, "nccl, csv or json")->capture_default_str();
   app.add_option("-o", o.folder, "run folder: bench.json is written there");
@@ -186,6 +193,9 @@ BenchSetup setup_of(const BenchOptions& o) {
   setup.pull = !o.no_pull;
   if (!o.slot.empty()) setup.slot_bytes = parse_bytes(o.slot);
   if (!o.chunk.empty()) setup.chunk_bytes = parse_bytes(o.chunk);
+  if (!o.frame.empty()) setup.tcp.chunk = parse_bytes(o.frame);
+  if (!o.sockbuf.empty()) setup.tcp.sockbuf = parse_bytes(o.sockbuf);
+  setup.tcp.checksum = !o.no_checksum;
   return setup;
 }
 

@@ -15,13 +15,14 @@ struct BenchOptions {
   std::vector<std::string> collectives;
   std::string ranks = "2", sizes, algorithm = "auto", buffers = "private", against, style = "nccl",
               imbalance = "zipf:1.2";
-  std::string begin = "8", end = "16M", dtype = "f32", op = "sum", chunk, slot, folder, emulate;
+  std::string begin = "8", end = "16M", dtype = "f32", op = "sum", chunk, slot, frame, sockbuf,
+              folder, emulate;
   double factor = 4, budget_s = 0.2;
   int rounds = 3, root = 0;
   std::uint32_t samples = 0;
   std::int32_t warm_up = -1;  // calls; -1: by time
   bool check = true, json = false, percentiles = false, explain = false, rewrite = false,
-       apart = false, no_bind = false, no_pull = false;
+       apart = false, no_bind = false, no_pull = false, no_checksum = false;
   BenchSetup setup;
 };
 

@@ -4,6 +4,9 @@
 #include <cmath>
 #include <map>
 #include <set>
+#include <vector>
+
+#include "model/depth.hpp"
 
 #include "schedule/form.hpp"
 
@@ -36,11 +39,11 @@ double schedule_ns(const Schedule& schedule, double bytes, const CostTable& cost
     switch (step.op) {
       case Op::send:
       case Op::recv:
-        work += moved * cost.message_byte_ns;
+        work += cost.post_ns + moved * cost.message_byte_ns;
         wait = std::max(wait, cost.message_ns);
         break;
       case Op::recv_reduce:
-        work += moved * (cost.message_byte_ns + cost.reduce_byte_ns);
+        work += cost.post_ns + moved * (cost.message_byte_ns + cost.reduce_byte_ns);
         wait = std::max(wait, cost.message_ns);
         break;
       case Op::copy:
@@ -100,6 +103,35 @@ double crossing_ns(const Algorithm& algorithm, Place place, double bytes, const 
   return total;
 }
 
+/// What one rank's messages cost its processor.
+double message_work_ns(const Schedule& schedule, double bytes, const CostTable& cost) {
+  const double full = std::max(schedule.chunks[0], schedule.chunks[1]);
+  const double chunk = full > 0 ? bytes / full : 0;
+  double work = 0;
+  for (const auto& step : schedule.steps) {
+    const double moved = chunk * std::max(step.src.count, step.dst.count);
+    if (step.op == Op::send || step.op == Op::recv || step.op == Op::recv_reduce)
+      work += cost.post_ns + moved * cost.message_byte_ns;
+    if (step.op == Op::reduce || step.op == Op::recv_reduce) work += moved * cost.reduce_byte_ns;
+  }
+  return work;
+}
+
+// Few cores do everybody's work, so that all of it counts. What the busiest rank has to do cannot
+// be shared out, and half of it finds the other cores idle. And whoever waits for a message needs a
+// core again when it has come.
+double crowded_ns(const Algorithm& algorithm, Place place, double bytes, const CostTable& cost) {
+  double all = 0, busiest = 0;
+  std::vector<Schedule> ranks;
+  for (place.rank = 0; place.rank < place.size; ++place.rank) {
+    ranks.push_back(algorithm.make(place));
+    const auto work = message_work_ns(ranks.back(), bytes, cost);
+    all += work;
+    busiest = std::max(busiest, work);
+  }
+  return all / cost.crowded_by + busiest / 2 + message_depth(ranks) * cost.turn_ns;
+}
+
 }  // namespace
 
 CostTable cost_table(bool in_memory, std::uint64_t slot_bytes, int ranks, int cores) {
@@ -113,14 +145,17 @@ CostTable cost_table(bool in_memory, std::uint64_t slot_bytes, int ranks, int co
             .gather_byte_ns = 0.04,
             .reduce_byte_ns = 0.015,
             .slot_bytes = cost.slot_bytes};
-  else
-    cost = {.message_ns = 15000,
-            .message_byte_ns = 0.8,
+  else  // sockets: measured on loopback, where a network adds to message_ns
+    cost = {.message_ns = 4000,
+            .message_byte_ns = 0.12,
             .wait_ns = 0,
             .publish_byte_ns = 0,
             .gather_byte_ns = 0,
-            .reduce_byte_ns = 0.02,
-            .slot_bytes = cost.slot_bytes};
+            .reduce_byte_ns = 0.03,
+            .slot_bytes = cost.slot_bytes,
+            .post_ns = 2000,
+            .turn_ns = 5000,
+            .crowded_by = ranks > cores ? cores : 0};
   if (in_memory && ranks > cores) {
     const double share = static_cast<double>(ranks) / cores;
     cost.wait_ns = 900.0 * ranks;  // everyone's turn, at the price of a switch
@@ -144,6 +179,8 @@ double estimate_ns(const Algorithm& algorithm, Place place, std::uint64_t bytes,
                    const CostTable& cost) {
   const double crossing =
       place.node_of.empty() ? 0 : crossing_ns(algorithm, place, static_cast<double>(bytes), cost);
+  if (cost.crowded_by > 0)
+    return crossing + crowded_ns(algorithm, place, static_cast<double>(bytes), cost);
   // The slowest of a few: first, second, middle, last. The same few on every rank.
   double slowest = 0;
   for (const int rank :

@@ -19,6 +19,9 @@ struct CostTable {
   double slot_bytes;
   double node_message_ns = 0;  // a message to another node, on top
   double node_byte_ns = 0;     // each byte of all that a node sends to others
+  double post_ns = 0;          // what a message costs the processor at each end, beside its bytes
+  double turn_ns = 0;          // until a rank that was waiting has a core again
+  int crowded_by = 0;  // cores that do the work of all ranks, where messages dominate; 0: enough
 };
 
 /// For `ranks` that share `cores`: when there are more ranks, they wait for each other's turns and

@@ -12,7 +12,9 @@
 #include "runtime/environment.hpp"
 #include "runtime/meeting.hpp"
 #include "transport/local/local.hpp"
+#include "transport/routed/routed.hpp"
 #include "transport/shm/shm.hpp"
+#include "transport/tcp/tcp.hpp"
 
 namespace sinew {
 namespace {
@@ -27,13 +29,26 @@ std::string wanted_transport(const Options& options, const Environment& environm
   return wanted;
 }
 
-std::unique_ptr<Transport> join_over_shm(const Meeting& meeting, const Environment& environment,
-                                         Deadline deadline) {
+/// The ranks of this rank's host, over the memory they share.
+std::unique_ptr<Transport> join_near(const Meeting& meeting, std::span<const int> node_of, int rank,
+                                     Deadline deadline) {
+  const auto node = node_of[static_cast<std::size_t>(rank)];
   ShmJoin join;
   join.rendezvous = meeting.shm_name();
+  join.rank = static_cast<int>(std::count(node_of.begin(), node_of.begin() + rank, node));
+  join.size = static_cast<int>(std::count(node_of.begin(), node_of.end(), node));
+  return join_shm(join, deadline);
+}
+
+std::unique_ptr<Transport> join_far(Meeting& meeting, const Environment& environment,
+                                    Deadline deadline) {
+  TcpJoin join;
+  join.store = meeting.store();
   join.rank = environment.rank;
   join.size = environment.size;
-  return join_shm(join, deadline);
+  join.token = meeting.token();
+  join.options.bind = meeting.own_address();
+  return join_tcp(join, deadline);
 }
 
 /// The one place that knows which transport serves which ranks.
@@ -42,12 +57,17 @@ std::unique_ptr<Transport> join(const std::string& wanted, const Environment& en
   const bool alone = environment.size == 1 && environment.rendezvous.empty();
   if (alone && wanted == "auto") return LocalHub::make(1)->join(0);
   Meeting meeting(environment, deadline);
-  if (wanted == "shm" || (wanted == "auto" && meeting.is_one_host()))
-    return join_over_shm(meeting, environment, deadline);
-  throw Error(Errc::unsupported,
-              fmt::format("{} ranks on several hosts need the tcp transport, which this build does "
-                          "not have",
-                          environment.size));
+  if (wanted == "tcp") return join_far(meeting, environment, deadline);
+  auto node_of = meeting.node_of();
+  const bool one_host = std::count(node_of.begin(), node_of.end(), 0) == environment.size;
+  if (wanted == "shm" && !one_host)
+    throw Error(Errc::invalid_argument,
+                fmt::format("the {} ranks are on several hosts, which share no memory: leave the "
+                            "transport to sinew (auto), or ask for tcp",
+                            environment.size));
+  auto near = join_near(meeting, node_of, environment.rank, deadline);
+  if (one_host) return near;
+  return route({join_far(meeting, environment, deadline), std::move(near), std::move(node_of)});
 }
 
 }  // namespace

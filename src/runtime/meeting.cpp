@@ -10,6 +10,7 @@
 #include <cerrno>
 #include <cstring>
 #include <fstream>
+#include <map>
 
 #include <sinew/error.hpp>
 #include "transport/rendezvous/file_store.hpp"
@@ -195,17 +196,18 @@ std::shared_ptr<Store> Meeting::open_store() {
   return {hosted, &hosted->client};
 }
 
-bool Meeting::is_one_host() {
-  if (address_.kind == Address::Kind::name || environment_.is_one_host()) return true;
+std::vector<int> Meeting::node_of() {
+  std::vector<int> nodes(static_cast<std::size_t>(environment_.size), 0);
+  if (address_.kind == Address::Kind::name || environment_.is_one_host()) return nodes;
   const auto all = store();
   all->set(fmt::format("host/{}", environment_.rank), host_identity());
-  if (environment_.rank == 0) {
-    bool same = true;
-    for (int rank = 0; rank < environment_.size; ++rank)
-      same &= all->get(fmt::format("host/{}", rank), deadline_) == host_identity();
-    all->set("one host", same ? "yes" : "no");
+  std::map<std::string, int> numbers;  // in the order of each host's first rank
+  for (int rank = 0; rank < environment_.size; ++rank) {
+    const auto host = all->get(fmt::format("host/{}", rank), deadline_);
+    nodes[static_cast<std::size_t>(rank)] =
+        numbers.emplace(host, static_cast<int>(numbers.size())).first->second;
   }
-  return all->get("one host", deadline_) == "yes";
+  return nodes;
 }
 
 }  // namespace sinew

@@ -4,6 +4,7 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include <sinew/transport.hpp>
 #include "runtime/environment.hpp"
@@ -19,8 +20,9 @@ class Meeting {
   /// Throws Error{invalid_argument} that says what to set when the environment is not enough.
   Meeting(const Environment& environment, Deadline deadline);
 
-  /// Whether all ranks can share memory: as the launcher says, else as ranks find out by the store.
-  bool is_one_host();
+  /// The host of each rank, where those of one host can share memory: as the launcher says, else as
+  /// ranks find out by the store. Equal on all ranks.
+  std::vector<int> node_of();
   /// Where processes of one host meet.
   [[nodiscard]] std::string shm_name() const;
   /// Opened when it is first asked for; rank 0's serves the others as long as it is kept.

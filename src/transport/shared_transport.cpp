@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 #include <sched.h>
-#include <xxhash.h>
 
 #include <algorithm>
 #include <cstring>
@@ -55,24 +54,6 @@ std::vector<int> nodes_in(const Segment& segment) {
 }
 
 }  // namespace
-
-std::uint64_t algorithm_key(std::string_view name) noexcept {
-  return name.empty() ? 0 : XXH3_64bits(name.data(), name.size());
-}
-
-std::string describe(const OpDescriptor& d) {
-  std::string text(name(d.collective));
-  if (d.collective != Collective::barrier) {
-    text += fmt::format(" of {}{}", d.count > 0 ? fmt::format("{} ", d.count) : "", name(d.dtype));
-    if (reduces(d.collective)) text += fmt::format(" {}", name(d.op));
-    if (has_root(d.collective)) text += fmt::format(" root {}", d.root);
-  }
-  for (const auto& algorithm : algorithms())
-    if (algorithm.collective == d.collective && algorithm_key(algorithm.name) == d.algorithm)
-      text += fmt::format(" by {}", algorithm.name);
-  if (d.tag != 0) text += fmt::format(" tag {}", d.tag);
-  return text;
-}
 
 SharedTransport::SharedTransport(std::string_view name, std::shared_ptr<Segment> segment, int rank,
                                  int cores, std::unique_ptr<Watch> watch, Subset subset)

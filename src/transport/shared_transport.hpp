@@ -8,6 +8,7 @@
 
 #include "transport/arena.hpp"
 #include "transport/board.hpp"
+#include "transport/descriptor.hpp"
 #include "transport/doorbell.hpp"
 #include "transport/segment.hpp"
 #include "transport/time_slice.hpp"
@@ -115,10 +116,5 @@ class SharedTransport final : public Transport {
   std::uint32_t waits_ = 0;  // that came to yielding
   Clock::time_point last_look_{};
 };
-
-/// Text of an operation for error messages: "allreduce f32 x 1000 sum (ring)".
-std::string describe(const OpDescriptor& descriptor);
-/// Hash by which an algorithm's name travels in descriptors.
-std::uint64_t algorithm_key(std::string_view name) noexcept;
 
 }  // namespace sinew

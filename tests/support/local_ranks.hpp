@@ -17,6 +17,7 @@ struct LocalSetup {
   SegmentOptions segment{};
   int cores = 0;               // processors the ranks share; 0: find out
   std::vector<int> domains{};  // of memory, one for each rank; empty: one for all
+  bool tcp = false;            // connected by sockets instead of a segment
   /// Wraps each rank's transport; empty: as it is.
   std::function<std::unique_ptr<Transport>(std::unique_ptr<Transport>)> decorate{};
 };

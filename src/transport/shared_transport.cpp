@@ -26,7 +26,7 @@ constexpr int kSuspicion = 16;           // yields in which a second long one co
 constexpr int kSleepFirst = 300;         // waits that go straight to sleep after long yields
 constexpr auto kDescriptorDelay = 20ms;  // at most, between showing a position and its operation
 constexpr auto kLongYield = 300us;       // it may have given the core to somebody who is none of us
-constexpr double kBusyBytesPerNs = 0.2;  // ranks at work do several times as much
+constexpr auto kBusyByte = 5ns;          // ranks at work take less than that for each
 constexpr std::chrono::nanoseconds kSilence = 100ms;  // of a rank that should be waiting like us
 constexpr auto kLongestSleep = 5ms;                   // then look around whether everyone is alive
 
@@ -201,7 +201,8 @@ Progress SharedTransport::park_slowly(Deadline deadline) noexcept {
     sched_yield();
     const std::chrono::nanoseconds took = Clock::now() - before;
     // Another rank may have had the core for a long copy: then all is well.
-    const bool lost = took > kLongYield && board_.work_of_others() < kBusyBytesPerNs * took.count();
+    const bool lost =
+        took > kLongYield && board_.work_of_others() < static_cast<std::uint64_t>(took / kBusyByte);
     if (lost && suspicion_ > 0) sleep_first_ = kSleepFirst;  // once may be an accident
     suspicion_ = lost ? kSuspicion : std::max(0, suspicion_ - 1);
     return Progress::pending;

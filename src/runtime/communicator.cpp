@@ -269,10 +269,14 @@ struct Communicator::State {
   void fail_if_left(int peer, Finished is_finished, const std::function<std::string()>& what) {
     if (!transport->has_left(peer) || poll_all() || is_finished() || !transport->has_left(peer))
       return;
-    end_message({Errc::peer_lost, peer,
-                 fmt::format("rank {}: {} cannot finish: rank {} has left", transport->rank(),
-                             what(), peer)},
-                peer);
+    const Failure failure{Errc::peer_lost, peer,
+                          fmt::format("rank {}: {} cannot finish: rank {} has left",
+                                      transport->rank(), what(), peer)};
+    transport->poison(failure);
+    // It may have left over an error, and that is then the story.
+    const auto first = transport->failure();
+    if (first.code != failure.code || first.peer != failure.peer) fail_message();
+    end_message(failure, peer);
   }
 
   [[noreturn]] void end_message(const Failure& failure, int peer) {

@@ -114,6 +114,23 @@ TEST(Leaving, is_noticed_by_whoever_only_tests) {
   });
 }
 
+TEST(Leaving, after_a_failure_the_failure_is_what_others_hear_of) {
+  for (int trial = 0; trial < 200; ++trial) {
+    const auto errors = test::try_local(2, [](Communicator& c) {
+      Numbers in(4);
+      if (c.rank() == 1) {
+        const auto data = numbers(3);
+        c.send(std::span<const std::int32_t>(data), 1, 1);
+        c.recv(std::span(in), 1, 1);  // not what was sent
+      }
+      c.recv(std::span(in), 1, 2);
+    });
+    ASSERT_TRUE(errors[0] && errors[1]);
+    ASSERT_EQ(errors[0]->code(), Errc::mismatch) << errors[0]->what();
+    ASSERT_EQ(errors[1]->code(), Errc::mismatch);
+  }
+}
+
 TEST(Leaving, of_one_rank_does_not_trouble_messages_with_another) {
   test::on_local(3, [](Communicator& c) {
     const auto data = numbers(100'000);

@@ -170,7 +170,7 @@ std::string Meeting::own_address() {
   if (environment_.interfaces.empty() && others && address_.kind == Address::Kind::tcp &&
       !address_.place.empty()) {
     // The way to the store is the way to the others, unless it is this host itself.
-    const auto toward = address_toward(address_);
+    auto toward = address_toward(address_);
     if (!toward.empty() && !is_loopback({Address::Kind::tcp, toward, 0})) return toward;
   }
   return choose_address(list_interfaces(), environment_.interfaces, others);

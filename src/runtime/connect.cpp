@@ -27,7 +27,7 @@ std::string wanted_transport(const Options& options, const Environment& environm
   return wanted;
 }
 
-std::unique_ptr<Transport> join_over_shm(const Meeting& meeting, const Environment& environment,
+std::unique_ptr<Transport> join_over_shm(Meeting& meeting, const Environment& environment,
                                          Deadline deadline) {
   ShmJoin join;
   join.rendezvous = meeting.shm_name();

@@ -18,6 +18,7 @@
 #include "cli/launch_group.hpp"
 #include "cli/launch_output.hpp"
 #include "cli/verbs.hpp"
+#include "runtime/environment.hpp"
 #include "transport/trust/token.hpp"
 
 namespace sinew {
@@ -125,6 +126,8 @@ class Launch {
         {"MASTER_PORT", port_},
         {"SINEW_RENDEZVOUS", rendezvous_},
         {"SINEW_TOKEN", token_}};
+    // Those of a launcher around this one are about another group.
+    for (const auto name : place_variables()) ::unsetenv(std::string(name).c_str());
     for (const auto& [key, value] : variables) ::setenv(key, value.c_str(), 1);
     ::setenv("MASTER_ADDR", "127.0.0.1", 1);
     // A file or a pipe is for rank 0. A terminal is for nobody: ranks are not in its foreground.

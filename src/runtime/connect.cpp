@@ -30,7 +30,7 @@ std::string wanted_transport(const Options& options, const Environment& environm
 }
 
 /// The ranks of this rank's host, over the memory they share.
-std::unique_ptr<Transport> join_near(const Meeting& meeting, std::span<const int> node_of, int rank,
+std::unique_ptr<Transport> join_near(Meeting& meeting, std::span<const int> node_of, int rank,
                                      Deadline deadline) {
   const auto node = node_of[static_cast<std::size_t>(rank)];
   ShmJoin join;

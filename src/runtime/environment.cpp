@@ -209,6 +209,14 @@ int local_size(const Reader& reader, const Source& source, int size) {
 
 }  // namespace
 
+std::vector<std::string_view> place_variables() {
+  std::vector<std::string_view> names;
+  for (const auto& source : kSources)
+    for (const auto name : {source.rank, source.size, source.local_rank, source.local_size})
+      if (!source.is_batch && !name.empty()) names.push_back(name);
+  return names;
+}
+
 std::string first_host(std::string_view list) {
   std::string host;
   bool in_brackets = false, skipping = false;

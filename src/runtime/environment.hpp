@@ -6,6 +6,7 @@
 #include <map>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace sinew {
 
@@ -39,6 +40,10 @@ struct Environment {
 /// Error{invalid_argument} for what is not a number, for half a pair, and when two launchers say
 /// different things.
 Environment read_environment(const Variables& variables);
+
+/// The names by which launchers tell a process its rank and group: what a launcher inside another
+/// must take away.
+std::vector<std::string_view> place_variables();
 
 /// The first host of a list as Slurm writes it: "node[07-09,12],gpu1" begins with node07.
 std::string first_host(std::string_view list);

@@ -89,31 +89,26 @@ void Meeting::decide() {
 
 void Meeting::take_rendezvous() {
   address_ = Address::parse(environment_.rendezvous);
-  if (read_token()) return;
-  if (address_.kind == Address::Kind::name || is_loopback(address_)) {
-    // Whoever can reach it is on this host, and shares this user's secret if it belongs.
-    token_ = derive(user_secret(environment_.runtime_folder), "token " + to_string(address_));
-  } else if (address_.kind == Address::Kind::file) {
-    const auto folder =
-        std::make_shared<FileStore>(address_.place, environment_.rank, environment_.size);
-    if (!folder->is_private())
-      throw Error(Errc::invalid_argument,
-                  fmt::format("others can look into {}: chmod 700 it, or give ranks a secret of "
-                              "their own ({})",
-                              address_.place, kMakeToken));
-    if (environment_.rank == 0) folder->set("token", Token::make().hex());
-    token_ = Token::parse(folder->get("token", deadline_));
-    store_ = folder;
-  } else {
-    lacks_token();
-  }
+  if (read_token() || address_.kind == Address::Kind::name || is_loopback(address_)) return;
+  if (address_.kind != Address::Kind::file) lacks_token();
+  const auto folder =
+      std::make_shared<FileStore>(address_.place, environment_.rank, environment_.size);
+  if (!folder->is_private())
+    throw Error(
+        Errc::invalid_argument,
+        fmt::format("others can look into {}: chmod 700 it, or give ranks a secret of their "
+                    "own ({})",
+                    address_.place, kMakeToken));
+  if (environment_.rank == 0) folder->set("token", Token::make().hex());
+  token_ = Token::parse(folder->get("token", deadline_));
+  store_ = folder;
 }
 
 void Meeting::meet_on_one_host(const std::string& job) {
   const auto secret = user_secret(environment_.runtime_folder);
   address_.kind = Address::Kind::name;
   address_.place = "sinew-" + derive(secret, "meeting " + job).hex().substr(0, 32);
-  if (!read_token()) token_ = derive(secret, "token " + job);
+  (void)read_token();
 }
 
 // Rank 0 opens the store wherever there is a port, and the launcher tells the others where.
@@ -121,9 +116,9 @@ void Meeting::share_by_launcher() {
   std::string text;
   if (environment_.rank == 0) {
     if (!read_token()) token_ = Token::make();
-    server_ = std::make_shared<StoreServer>(Address{Address::Kind::tcp, own_address(), 0}, token_,
+    server_ = std::make_shared<StoreServer>(Address{Address::Kind::tcp, own_address(), 0}, token(),
                                             StoreServer::Options{.size = environment_.size});
-    text = fmt::format("{},{}", to_string(server_->address()), token_.hex());
+    text = fmt::format("{},{}", to_string(server_->address()), token().hex());
   }
   text = environment_.has_pmix
              ? share_by_pmix(environment_.rank, text, deadline_)
@@ -159,9 +154,16 @@ void Meeting::lacks_meeting() const {
                           environment_.launcher, environment_.rank, environment_.size, kMakeToken));
 }
 
-std::string Meeting::shm_name() const {
+const Token& Meeting::token() {
+  // Whoever can reach the place is on this host, and shares this user's secret if it belongs.
+  if (!token_)
+    token_ = derive(user_secret(environment_.runtime_folder), "token " + to_string(address_));
+  return *token_;
+}
+
+std::string Meeting::shm_name() {
   if (address_.kind == Address::Kind::name) return address_.place;
-  return "sinew-" + derive(token_, "shm").hex().substr(0, 32);
+  return "sinew-" + derive(token(), "shm").hex().substr(0, 32);
 }
 
 std::string Meeting::own_address() {
@@ -188,11 +190,11 @@ std::shared_ptr<Store> Meeting::open_store() {
   auto address = address_;
   if (address.kind == Address::Kind::name) address.place += "/store";
   const Hello me{.rank = rank, .size = size};
-  if (rank != 0) return std::make_shared<StoreClient>(address, token_, me, deadline_);
+  if (rank != 0) return std::make_shared<StoreClient>(address, token(), me, deadline_);
   if (!server_)
-    server_ = std::make_shared<StoreServer>(address, token_, StoreServer::Options{.size = size});
+    server_ = std::make_shared<StoreServer>(address, token(), StoreServer::Options{.size = size});
   auto hosted = std::shared_ptr<HostedStore>(
-      new HostedStore{server_, StoreClient(server_->address(), token_, me, deadline_)});
+      new HostedStore{server_, StoreClient(server_->address(), token(), me, deadline_)});
   return {hosted, &hosted->client};
 }
 

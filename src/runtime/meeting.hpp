@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -24,10 +25,10 @@ class Meeting {
   /// ranks find out by the store. Equal on all ranks.
   std::vector<int> node_of();
   /// Where processes of one host meet.
-  [[nodiscard]] std::string shm_name() const;
+  std::string shm_name();
   /// Opened when it is first asked for; rank 0's serves the others as long as it is kept.
   std::shared_ptr<Store> store();
-  [[nodiscard]] const Token& token() const noexcept { return token_; }
+  const Token& token();
   /// The address of this host where other ranks should connect to this one.
   std::string own_address();
 
@@ -44,7 +45,7 @@ class Meeting {
   Environment environment_;
   Deadline deadline_;
   Address address_;
-  Token token_;
+  std::optional<Token> token_;           // made when it is first needed, where nobody gave one
   std::shared_ptr<StoreServer> server_;  // rank 0's, where it had to be there early
   std::shared_ptr<Store> store_;
 };

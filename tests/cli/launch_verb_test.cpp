@@ -86,6 +86,15 @@ TEST(Launch, ranks_share_a_token_that_is_new_each_time_and_in_no_command_line) {
   EXPECT_FALSE(has(run(launch(1, "echo $SINEW_TOKEN")).out, token));
 }
 
+TEST(Launch, inside_another_launcher_its_own_ranks_count) {
+  auto words = launch(2, "exec " SINEW_RANK_PROGRAM);
+  words.insert(words.begin(), {"env", "OMPI_COMM_WORLD_RANK=0", "OMPI_COMM_WORLD_SIZE=1",
+                               "PMI_RANK=3", "PMI_SIZE=5", "SLURM_PROCID=7"});
+  const auto ran = run(words);
+  EXPECT_EQ(ran.status, 0) << ran.out;
+  EXPECT_TRUE(has(ran.out, "rank 1 of 2 over shm: right")) << ran.out;
+}
+
 TEST(Launch, output_keeps_its_stream_and_lines_stay_whole) {
   const auto ran = run(launch(4,
                               "for i in 1 2 3 4 5 6 7 8; do printf 'aaaa'; printf 'bbbb\\n'; done; "

@@ -87,20 +87,32 @@ class StoreServer::Service {
   [[nodiscard]] const Address& address() const noexcept { return address_; }
 
  private:
-  void serve() {
+  void serve() noexcept {
     std::vector<pollfd> entries;
-    while (true) {
-      entries.assign({{stop_.get(), POLLIN, 0}, {accepts() ? listener_.get() : -1, POLLIN, 0}});
-      for (const auto& visitor : visitors_)
-        entries.push_back({visitor->socket.get(), visitor->events(), 0});
-      ::poll(entries.data(), entries.size(), milliseconds_left());
-      if (entries[0].revents != 0) return;
-      for (std::size_t i = 0; i < visitors_.size(); ++i)
-        if (entries[i + 2].revents != 0) attend(*visitors_[i], entries[i + 2].revents);
-      if (entries[1].revents != 0) accept_all();
-      check_times();
-      std::erase_if(visitors_, [](const auto& visitor) { return visitor->gone; });
+    for (bool goes_on = true; goes_on;) {
+      try {
+        goes_on = turn(entries);
+      } catch (const std::exception&) {  // no memory: those who wait will have to wait longer
+        accept_again_ = Clock::now() + 100ms;
+      }
     }
+  }
+
+  /// Waits for something to happen, and handles it; false when the server should end.
+  bool turn(std::vector<pollfd>& entries) {
+    entries.assign({{stop_.get(), POLLIN, 0}, {accepts() ? listener_.get() : -1, POLLIN, 0}});
+    for (const auto& visitor : visitors_)
+      entries.push_back({visitor->socket.get(), visitor->events(), 0});
+    ::poll(entries.data(), entries.size(), milliseconds_left());
+    if (entries[0].revents != 0) return false;
+    for (std::size_t i = 0; i < visitors_.size(); ++i)
+      if (entries[i + 2].revents != 0) attend(*visitors_[i], entries[i + 2].revents);
+    // No more at a time than are kept: those who are in are served in between.
+    for (std::size_t i = 0; entries[1].revents != 0 && i < options_.most_strangers; ++i)
+      if (!accept_one()) break;
+    check_times();
+    std::erase_if(visitors_, [](const auto& visitor) { return visitor->gone; });
+    return true;
   }
 
   // Out of descriptors, an accept that fails would leave the listener readable for ever.
@@ -115,16 +127,6 @@ class StoreServer::Service {
     }
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(next - Clock::now()).count();
     return static_cast<int>(std::max<decltype(left)>(0, left));
-  }
-
-  void accept_all() noexcept {
-    try {
-      // No more at a time than are kept: those who are in are served in between.
-      for (std::size_t i = 0; i < options_.most_strangers && accept_one(); ++i) {
-      }
-    } catch (const std::exception&) {  // no memory: those who wait will have to wait longer
-      accept_again_ = Clock::now() + 100ms;
-    }
   }
 
   bool accept_one() {
@@ -259,7 +261,7 @@ class StoreServer::Service {
     bytes_ += bytes;
     values_.emplace(request.key, request.value);
     for (const auto& visitor : visitors_)
-      if (visitor->awaited == request.key)
+      if (visitor->awaited == request.key && !visitor->gone)
         reply(*visitor, {.what = What::done, .value = request.value});
     return {.what = What::done};
   }

@@ -28,6 +28,10 @@ class TcpTransport final : public Transport {
     peers_.enter(tag, descriptor);
   }
   Progress park(bool moved, Deadline deadline) noexcept override;
+  bool also_wake_by(int descriptor) noexcept override {
+    waiter_.also_wake_by(descriptor);
+    return true;
+  }
   Progress mismatched(int peer) noexcept override { return peers_.mismatched(peer); }
   [[nodiscard]] Failure failure() const override { return peers_.failure(); }
   [[nodiscard]] std::string who_is_late() const override { return peers_.who_is_late(); }

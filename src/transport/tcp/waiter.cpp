@@ -6,7 +6,7 @@ namespace sinew::tcp {
 
 bool Waiter::sees_any() noexcept {
   const auto entries = fill_entries();
-  return poll(entries_.data() + 1, entries - 1, 0) > 0;
+  return poll(entries_.data() + kOwn, entries - kOwn, 0) > 0;
 }
 
 void Waiter::look() noexcept {
@@ -15,7 +15,7 @@ void Waiter::look() noexcept {
     waiting_[0]->shut = false;
   } else if (count_ > 1) {
     const auto entries = fill_entries();
-    if (poll(entries_.data() + 1, entries - 1, 0) > 0) open_ready();
+    if (poll(entries_.data() + kOwn, entries - kOwn, 0) > 0) open_ready();
   }
   next_round();
 }
@@ -32,14 +32,15 @@ bool Waiter::sleep(std::chrono::nanoseconds most) noexcept {
 
 std::size_t Waiter::fill_entries() noexcept {
   entries_[0] = {control_, POLLIN, 0};
+  entries_[1] = {other_, POLLIN, 0};
   for (std::size_t i = 0; i < count_; ++i)
-    entries_[i + 1] = {waiting_[i]->descriptor, waiting_[i]->events, 0};
-  return count_ + 1;
+    entries_[i + kOwn] = {waiting_[i]->descriptor, waiting_[i]->events, 0};
+  return count_ + kOwn;
 }
 
 void Waiter::open_ready() noexcept {
   for (std::size_t i = 0; i < count_; ++i)
-    if (entries_[i + 1].revents != 0) waiting_[i]->shut = false;
+    if (entries_[i + kOwn].revents != 0) waiting_[i]->shut = false;
 }
 
 }  // namespace sinew::tcp

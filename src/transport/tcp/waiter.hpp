@@ -23,7 +23,10 @@ struct Gate {
 class Waiter {
  public:
   Waiter(int control, std::size_t gates)
-      : control_(control), waiting_(gates, nullptr), entries_(gates + 1) {}
+      : control_(control), waiting_(gates, nullptr), entries_(gates + kOwn) {}
+
+  /// Sleeping ends also when this can be read.
+  void also_wake_by(int descriptor) noexcept { other_ = descriptor; }
 
   [[nodiscard]] bool passes(Gate& gate) noexcept {
     if (!gate.shut || gate.asked == round_ || gate.descriptor < 0) return true;
@@ -56,9 +59,12 @@ class Waiter {
   std::size_t fill_entries() noexcept;
   void open_ready() noexcept;
 
+  static constexpr std::size_t kOwn = 2;
+
   int control_;
+  int other_ = -1;
   std::vector<Gate*> waiting_;
-  std::vector<pollfd> entries_;  // of the control connections, then of those waiting
+  std::vector<pollfd> entries_;  // control connections, other_, then those waiting
   std::size_t count_ = 0;
   std::uint32_t round_ = 1;
 };

@@ -53,10 +53,10 @@ std::unique_ptr<Transport> join_far(Meeting& meeting, const Environment& environ
 
 /// The one place that knows which transport serves which ranks.
 std::unique_ptr<Transport> join(const std::string& wanted, const Environment& environment,
-                                Deadline deadline) {
+                                const Options& options, Deadline deadline) {
   const bool alone = environment.size == 1 && environment.rendezvous.empty();
   if (alone && wanted == "auto") return LocalHub::make(1)->join(0);
-  Meeting meeting(environment, deadline);
+  Meeting meeting(environment, deadline, options.warn);
   if (wanted == "tcp") return join_far(meeting, environment, deadline);
   auto node_of = meeting.node_of();
   const bool one_host = std::count(node_of.begin(), node_of.end(), 0) == environment.size;
@@ -75,7 +75,7 @@ std::unique_ptr<Transport> join(const std::string& wanted, const Environment& en
 Communicator connect(const Options& options) {
   const auto environment = read_environment(process_environment());
   const auto wanted = wanted_transport(options, environment);
-  return Communicator(join(wanted, environment, Clock::now() + options.timeout), options);
+  return Communicator(join(wanted, environment, options, Clock::now() + options.timeout), options);
 }
 
 void run_local(int size, const std::function<void(Communicator&)>& body, const Options& options) {

@@ -77,6 +77,9 @@ class Transport {
   [[nodiscard]] virtual Capabilities capabilities() const noexcept = 0;
   /// Processors that all ranks share. Fewer than ranks: they take turns. Equal on all ranks.
   [[nodiscard]] virtual int cores() const noexcept { return size(); }
+  /// How much of a long vector to run through at a time, so that it stays in cache on its way from
+  /// rank to rank; 0: all of it. Equal on all ranks.
+  [[nodiscard]] virtual std::size_t slice_bytes() const noexcept { return 0; }
 
   /// Transfers of one (peer, channel, direction) progress in the order they were begun.
   virtual Progress send(Transfer& transfer, std::span<const std::byte> data) noexcept = 0;

@@ -101,13 +101,12 @@ struct Communicator::State {
   }
 
   [[nodiscard]] Event event_of(const Active& active) const {
-    const auto& binding = active.planned->plan.binding();
     Event event;
     event.operation = static_cast<std::uint8_t>(active.descriptor.collective);
     event.dtype = static_cast<std::uint8_t>(active.descriptor.dtype);
     event.communicator = number;
     event.sequence = active.tag.sequence;
-    event.bytes = std::max(binding.input.total(), binding.output.total());
+    event.bytes = active.planned->plan.bytes();
     event.algorithm = active.descriptor.algorithm;
     event.tag = active.descriptor.tag;
     return event;

@@ -39,6 +39,11 @@ void Plan::rebind(Binding binding) {
   lower();
 }
 
+std::uint64_t Plan::bytes() const noexcept {
+  const auto part = std::max(binding_.input.total(), binding_.output.total());
+  return times * part + (rest ? rest->bytes() : 0);
+}
+
 const ChunkMap& Plan::map(Buf buf) const {
   return buf == Buf::input ? binding_.input : buf == Buf::output ? binding_.output : scratch_map_;
 }

@@ -83,6 +83,14 @@ class Plan {
   std::unique_ptr<std::byte[]> scratch;  // staged input, then the schedule's scratch
   std::uint64_t staged_bytes = 0;
 
+  // A long vector may be run through in parts that stay in cache: this plan `times` times, each a
+  // `stride` behind the other, then `rest` for what is left.
+  std::uint32_t times = 1;
+  std::uint64_t stride = 0;
+  std::unique_ptr<Plan> rest;
+  /// Bytes of the longer buffer, over all parts.
+  [[nodiscard]] std::uint64_t bytes() const noexcept;
+
   bool measures_stores = false;  // long enough that how slots are written matters
 
   // Written by the executor; one run at a time.

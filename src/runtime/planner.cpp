@@ -193,6 +193,20 @@ Place Planner::place_for(const Algorithm& algorithm, const Call& call) const {
           {}};
 }
 
+// How much of a vector to run through at a time. Depends on nothing that a rank has for itself.
+std::size_t Planner::part_elements(const Call& call) const {
+  const auto slice = transport_.slice_bytes() / size_of(call.dtype);
+  const bool is_vector = call.collective == Collective::allreduce ||
+                         call.collective == Collective::reduce ||
+                         call.collective == Collective::broadcast;
+  if (!is_vector || slice == 0 || transport_.board() != nullptr) return call.count;
+  // Parts of equal size, so that the last is not a sliver.
+  constexpr std::size_t kRound = 1024;
+  const auto parts = std::max<std::size_t>(1, (call.count + slice / 2) / slice);
+  const auto part = (call.count + parts - 1) / parts;
+  return std::min(call.count, (part + kRound - 1) / kRound * kRound);
+}
+
 std::string_view Planner::refusal(const Algorithm& algorithm, const Call& call) const {
   auto can = transport_.capabilities();
   can.shared_buffers = key_of(call).shared;
@@ -208,7 +222,13 @@ double Planner::estimate_us(const Algorithm& algorithm, const Call& call) const 
   const auto bytes = large_elements(call, transport_.size()) * size_of(call.dtype);
   const auto cost = cost_table(transport_.name(), board != nullptr ? board->slot_bytes() : 0,
                                transport_.size(), transport_.cores());
-  return estimate_ns(algorithm, place_for(algorithm, call), bytes, cost) / 1e3;
+  auto part = call;
+  part.count = part_elements(call);
+  const auto parts = call.count > part.count
+                         ? static_cast<double>(call.count) / static_cast<double>(part.count)
+                         : 1;
+  const auto part_bytes = static_cast<std::uint64_t>(static_cast<double>(bytes) / parts);
+  return parts * estimate_ns(algorithm, place_for(algorithm, part), part_bytes, cost) / 1e3;
 }
 
 std::vector<Candidate> Planner::explain(const Call& call) const {
@@ -312,6 +332,10 @@ Planned& Planner::make(const Key& key, const Call& call) {
   const auto wanted = wanted_algorithm(call);
   const auto own = installed_.find({call.collective, std::string(wanted)});
   Schedule schedule;
+  auto part = call;  // what is run through at a time
+  auto rest = call;  // what is left of it in the end
+  rest.count = 0;
+  std::unique_ptr<Plan> rest_plan;
   World world;  // everybody's, where data is read by reference
   bool works_in_place = true;
   if (own != installed_.end()) {
@@ -332,8 +356,15 @@ Planned& Planner::make(const Key& key, const Call& call) {
     works_in_place = verify(own->second, {.placement = Placement::in_place}).ok();
   } else {
     const auto& algorithm = choose(call);
-    schedule = algorithm.make(place_for(algorithm, call));
+    part.count = part_elements(call);
+    schedule = algorithm.make(place_for(algorithm, part));
     works_in_place = algorithm.traits.in_place;
+    if (part.count > 0) rest.count = call.count % part.count;
+    if (rest.count > 0) {
+      auto last = algorithm.make(place_for(algorithm, rest));
+      auto binding = bind(last, rest);
+      rest_plan = std::make_unique<Plan>(std::move(last), std::move(binding));
+    }
     if (reads_by_reference(schedule, call)) {
       world = make_world(algorithm, transport_.size(), call.root);
       wait_for_readers(schedule);
@@ -349,7 +380,7 @@ Planned& Planner::make(const Key& key, const Call& call) {
                           0};
   if (is_ragged(call) && !counts_are_private(call)) descriptor.count = hash_counts(call.counts);
   if (call.collective == Collective::barrier) descriptor.dtype = DType::f32;
-  auto binding = bind(schedule, call);
+  auto binding = bind(schedule, part);
   binding.staged = key.in_place && !works_in_place;
   binding.by_reference = !world.ranks.empty();
   binding.world = &world;
@@ -359,6 +390,11 @@ Planned& Planner::make(const Key& key, const Call& call) {
   }
   auto planned = std::make_unique<Planned>(
       Planned{Plan(std::move(schedule), std::move(binding)), descriptor, 0});
+  if (part.count < call.count) {
+    planned->plan.times = static_cast<std::uint32_t>(call.count / part.count);
+    planned->plan.stride = part.count * size_of(call.dtype);
+    planned->plan.rest = std::move(rest_plan);
+  }
   return *plans_.insert_or_assign(key, std::move(planned)).first->second;
 }
 

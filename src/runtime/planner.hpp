@@ -46,6 +46,7 @@ class Planner {
   void check(const Call& call) const;
   [[nodiscard]] std::string_view wanted_algorithm(const Call& call) const noexcept;
   [[nodiscard]] Place place_for(const Algorithm& algorithm, const Call& call) const;
+  [[nodiscard]] std::size_t part_elements(const Call& call) const;
   [[nodiscard]] std::string_view refusal(const Algorithm& algorithm, const Call& call) const;
   [[nodiscard]] double estimate_us(const Algorithm& algorithm, const Call& call) const;
   [[nodiscard]] const Algorithm& choose(const Call& call) const;

@@ -20,7 +20,7 @@ void Run::begin(Transport& transport, OpTag tag) noexcept {
   board_ = transport.board();
   tag_ = tag;
   observer_ = nullptr;
-  pass_ = 0;
+  pass_ = part_ = 0;
   settled_ = plan_->streams.empty();
   if (plan_->staged_bytes > 0) {
     std::memcpy(plan_->scratch.get(), input_, plan_->binding().input.total());
@@ -106,10 +106,20 @@ bool Run::next_pass() noexcept {
       divide(plan_->binding().dtype, output_,
              plan_->binding().output.total() / size_of(plan_->binding().dtype),
              plan_->binding().divisor);
-    return false;
+    return next_part();
   }
   ++pass_;
   board_->begin_pass();
+  rewind();
+  return true;
+}
+
+// The schedule again, over the next part of the vector. Such plans are of messages only.
+bool Run::next_part() noexcept {
+  if (++part_ >= plan_->times && !plan_->rest) return false;
+  if (input_ != nullptr) input_ += plan_->stride;
+  if (output_ != nullptr) output_ += plan_->stride;
+  if (part_ >= plan_->times) plan_ = plan_->rest.get();
   rewind();
   return true;
 }
@@ -140,8 +150,8 @@ Progress Run::attempt(std::uint32_t index) noexcept {
     case Op::recv:
     case Op::recv_reduce: {
       Transfer& transfer = plan_->transfers[index];
-      if (transfer.tag.sequence != tag_.sequence || transfer.pass != pass_)
-        transfer = {step.peer, step.channel, tag_, 0, pass_};
+      if (transfer.tag.sequence != tag_.sequence || transfer.pass != pass_ + part_)
+        transfer = {step.peer, step.channel, tag_, 0, pass_ + part_};
       if (step.op == Op::send) {
         const auto before = transfer.moved;
         const auto progress = transport_->send(transfer, {source(step) + begin, bytes});

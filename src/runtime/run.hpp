@@ -36,6 +36,7 @@ class Run {
  private:
   Progress poll_stream(std::size_t stream) noexcept;
   bool next_pass() noexcept;
+  bool next_part() noexcept;
   void rewind() noexcept;
   Progress attempt(std::uint32_t index) noexcept;
   Progress publish(const BoundStep& step, std::uint64_t begin, std::uint64_t bytes) noexcept;
@@ -61,6 +62,7 @@ class Run {
   Board* board_ = nullptr;
   OpTag tag_;
   std::uint32_t pass_ = 0;
+  std::uint32_t part_ = 0;   // of a vector that is run through in parts
   std::uint32_t round_ = 0;  // of the first stream: number of the round being run
   bool moved_ = false;
   bool settled_ = false;        // nothing is left to do

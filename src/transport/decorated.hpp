@@ -20,6 +20,7 @@ class Decorated : public Transport {
     return inner_->capabilities();
   }
   [[nodiscard]] int cores() const noexcept override { return inner_->cores(); }
+  [[nodiscard]] std::size_t slice_bytes() const noexcept override { return inner_->slice_bytes(); }
   Progress send(Transfer& transfer, std::span<const std::byte> data) noexcept override {
     return inner_->send(transfer, data);
   }

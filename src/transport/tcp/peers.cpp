@@ -67,17 +67,17 @@ void Peers::enter(OpTag tag, const OpDescriptor& descriptor) noexcept {
   beats_ = 0;
 }
 
-std::vector<wire::Entered> Peers::history() const {
-  std::vector<wire::Entered> history;
+wire::History Peers::history() const noexcept {
+  wire::History history;
   for (const auto& entry : entered_lately_)
-    if (entry.tag.sequence != 0) history.push_back(entry);
+    if (entry.tag.sequence != 0) history.entries[history.count++] = entry;
   return history;
 }
 
 void Peers::send_history(int peer, wire::Kind kind, bool asks) noexcept {
   auto header = frame(kind);
   header.total = asks ? 1 : 0;
-  link(peer).send(header, wire::encode_history(history()));
+  link(peer).send(header, wire::encode_history(history()).get());
 }
 
 Progress Peers::poll() noexcept {
@@ -124,10 +124,7 @@ void Peers::take(int peer, const wire::Frame& frame, std::span<const std::byte> 
       from.left = frame.sequence;
       [[fallthrough]];
     case wire::Kind::history:
-      if (auto theirs = wire::decode_history(payload)) {
-        from.history = std::move(*theirs);
-        ++from.histories;
-      }
+      if (wire::decode_history(payload, from.history)) ++from.histories;
       if (frame.kind == wire::Kind::history && frame.total == 1)
         send_history(peer, wire::Kind::history, false);
       break;
@@ -191,7 +188,8 @@ Progress Peers::ended(int peer, bool awaited) noexcept {
 
 // Where both remember, and disagree, first: the fingerprint covers all operations so far.
 std::string Peers::difference(int peer) const {
-  auto theirs = states_[static_cast<std::size_t>(peer)].history;
+  const auto history = states_[static_cast<std::size_t>(peer)].history.get();
+  std::vector<wire::Entered> theirs(history.begin(), history.end());
   std::sort(theirs.begin(), theirs.end(), [](const wire::Entered& a, const wire::Entered& b) {
     return a.tag.sequence < b.tag.sequence;
   });

@@ -56,7 +56,7 @@ class Peers {
     std::uint32_t sequence = 0;           // the last operation it was seen in
     Clock::time_point heard{};
     Clock::time_point ended{};  // when a data connection was found closed
-    std::vector<wire::Entered> history{};
+    wire::History history{};
     std::uint32_t histories = 0;  // how many have come
     std::string route{};          // both addresses
   };
@@ -64,7 +64,7 @@ class Peers {
   ControlLink& link(int peer) noexcept { return links_[static_cast<std::size_t>(peer)]; }
   [[nodiscard]] int size() const noexcept { return static_cast<int>(states_.size()); }
   [[nodiscard]] wire::Frame frame(wire::Kind kind) const noexcept;
-  [[nodiscard]] std::vector<wire::Entered> history() const;
+  [[nodiscard]] wire::History history() const noexcept;
   void send_history(int peer, wire::Kind kind, bool asks) noexcept;
   void read(int peer);
   void take(int peer, const wire::Frame& frame, std::span<const std::byte> payload);

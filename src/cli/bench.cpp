@@ -30,7 +30,7 @@ struct BenchOptions {
   std::string ranks = "2", sizes, algorithm = "auto", buffers = "private", against, style = "nccl",
               imbalance;
   std::string begin = "8", end = "16M", dtype = "f32", op = "sum", chunk, slot, folder, sockbuf,
-              frame;
+              frame, slice;
   double factor = 4, budget_s = 0.2;
   int rounds = 3, root = 0;
   std::uint32_t samples = 0;
@@ -76,6 +76,7 @@ std::optional<int> parse_bench(BenchOptions& o, int argc, char** argv) {
   app.add_option("--chunk", o.chunk, "bytes a pipeline segment");
   app.add_option("--slot", o.slot, "bytes of a shared slot (shm)");
   app.add_option("--frame", o.frame, "most bytes of payload in a frame (tcp)");
+  app.add_option("--slice", o.slice, "bytes of a long vector at a time; 0: all (tcp)");
   app.add_option("--sockbuf", o.sockbuf, "bytes of kernel buffer a connection (tcp)");
   app.add_option("--streams", o.setup.tcp.streams, "connections that share long transfers (tcp)")
       ->capture_default_str();
@@ -227,18 +228,25 @@ BenchRow make_row(const BenchOptions& o, const bench::Result& result, const std:
 /// Makes a choice look as it would over sockets.
 class AsTcp final : public DecoratedMessages {
  public:
-  using DecoratedMessages::DecoratedMessages;
+  AsTcp(std::unique_ptr<Transport> inner, std::size_t slice)
+      : DecoratedMessages(std::move(inner)), slice_(slice) {}
   [[nodiscard]] std::string_view name() const noexcept override { return "tcp"; }
+  [[nodiscard]] std::size_t slice_bytes() const noexcept override { return slice_; }
   std::unique_ptr<Transport> subset(std::span<const int> members, std::string_view label,
                                     Deadline deadline) override {
     return inner().subset(members, label, deadline);
   }
+
+ private:
+  std::size_t slice_;
 };
 
 // Asked of one thread of a group here: the choice depends on nothing that differs there.
 std::vector<Candidate> candidates(const BenchOptions& o, const bench::Case& what, int ranks) {
   auto transport = LocalHub::make(ranks)->join(0);
-  if (o.setup.transport == "tcp") transport = std::make_unique<AsTcp>(std::move(transport));
+  if (o.setup.transport == "tcp")
+    transport = std::make_unique<AsTcp>(
+        std::move(transport), o.slice.empty() ? TcpOptions{}.slice : parse_bytes(o.slice));
   return Communicator(std::move(transport)).explain(call_for(what, ranks));
 }
 
@@ -303,6 +311,7 @@ struct Run {
       if (!o.slot.empty()) setup.slot_bytes = parse_bytes(o.slot);
       if (!o.chunk.empty()) setup.chunk_bytes = parse_bytes(o.chunk);
       if (!o.frame.empty()) setup.tcp.chunk = parse_bytes(o.frame);
+      if (!o.slice.empty()) setup.tcp.slice = parse_bytes(o.slice);
       if (!o.sockbuf.empty()) setup.tcp.sockbuf = parse_bytes(o.sockbuf);
       setup.tcp.checksum = !o.no_checksum;
       if (!tournament.add({contender, sinew_ranks(setup)}))

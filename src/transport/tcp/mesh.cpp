@@ -101,8 +101,8 @@ class Joining {
   void exchange_cards() {
     const auto& options = join_.options;
     Card mine{local_address(listener_), machine(), own_cpus(), within_quota(CPU_SETSIZE),
-              fmt::format("chunk={},streams={},checksum={}", options.chunk, options.streams,
-                          options.checksum ? "on" : "off")};
+              fmt::format("chunk={},slice={},streams={},checksum={}", options.chunk, options.slice,
+                          options.streams, options.checksum ? "on" : "off")};
     join_.store->set(key_of(join_.rank), write_card(mine));
     for (int rank = 0; rank < join_.size; ++rank) {
       cards_.push_back(rank == join_.rank ? mine : card_of(rank));

@@ -20,9 +20,7 @@ using namespace std::chrono_literals;
 constexpr int kSleepFirst = 1000;  // waits that go straight to sleep after meeting a stranger
 constexpr Clock::duration kStranger = 300us;    // a yield that took longer may have met one
 constexpr Clock::duration kLongestSleep = 5ms;  // then the caller looks at its deadline
-// All ranks' slices together should stay in the last-level cache.
-constexpr std::size_t kSlice = std::size_t{1} << 20;
-constexpr std::uint32_t kDryLooks = 256;  // attempts without park between two looks around
+constexpr std::uint32_t kDryLooks = 256;        // attempts without park between two looks around
 
 std::vector<Socket> take_control(Mesh& mesh) {
   std::vector<Socket> control;
@@ -58,7 +56,7 @@ TcpTransport::TcpTransport(const TcpJoin& join, Mesh mesh)
       cores_(mesh.cores),
       slots_{join.options.streams},
       chunk_(join.options.chunk),
-      slice_(mesh.one_host ? kSlice : 0),
+      slice_(mesh.one_host ? join.options.slice : 0),
       connections_(take_data(mesh, slots_, chunk_)),
       peers_(join.rank, join.epoch, take_control(mesh)),
       waiter_(peers_.descriptor(),
@@ -66,7 +64,6 @@ TcpTransport::TcpTransport(const TcpJoin& join, Mesh mesh)
       sending_(static_cast<std::size_t>(join.size) * kChannels),
       receiving_(sending_.size()),
       is_crowded_(join.size > cores_) {
-  if (const char* e = getenv("T_SLICE")) slice_ = static_cast<std::size_t>(atol(e));
   if (const char* e = getenv("T_SPIN")) spins_ = atoi(e);
   if (const char* e = getenv("T_YIELD")) yields_ = atoi(e);
   for (auto* flows : {&sending_, &receiving_})

@@ -133,11 +133,11 @@ void Conversation::took(std::size_t bytes) {
 }
 
 void Conversation::lost(const std::string& how) {
-  if (failing_)
-    turn_ = Turn::failed;  // the first reason is the better one
-  else
-    fail(fmt::format("{} after {} of {} bytes of message {}", how, at_ - kBegin[message_],
-                     kBegin[message_ + 1] - kBegin[message_], message_ + 1));
+  turn_ = Turn::failed;
+  if (failing_) return;  // the first reason is the better one
+  hung_up_ = true;
+  fail(fmt::format("{} after {} of {} bytes of message {}", how, at_ - kBegin[message_],
+                   kBegin[message_ + 1] - kBegin[message_], message_ + 1));
 }
 
 void Conversation::write_message(std::size_t message) {

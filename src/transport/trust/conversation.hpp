@@ -46,6 +46,8 @@ class Conversation {
 
   [[nodiscard]] const Hello& theirs() const noexcept { return theirs_; }
   [[nodiscard]] const std::string& why() const noexcept { return why_; }
+  /// Whether it failed only because the other end was lost.
+  [[nodiscard]] bool hung_up() const noexcept { return hung_up_; }
 
  private:
   enum class Verdict : std::uint8_t { welcome = 1, refused, wrong_token };
@@ -73,6 +75,7 @@ class Conversation {
   std::size_t at_ = 0;       // bytes of the conversation so far
   std::size_t end_ = 0;      // of the message under way
   std::string why_;
+  bool hung_up_ = false;
   bool failing_ = false;                              // this message is our last
   std::array<std::byte, 48 + 80 + 64 + 192> said_{};  // by both, in order
 };

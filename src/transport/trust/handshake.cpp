@@ -71,5 +71,6 @@ Progress Handshake::wait(Deadline deadline) noexcept {
 
 const Hello& Handshake::theirs() const noexcept { return state_->conversation.theirs(); }
 const std::string& Handshake::why() const noexcept { return state_->conversation.why(); }
+bool Handshake::hung_up() const noexcept { return state_->conversation.hung_up(); }
 
 }  // namespace sinew

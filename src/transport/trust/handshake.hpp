@@ -35,6 +35,9 @@ class Handshake {
   /// After failed: why, with the other end as the subject ("has another token", "speaks version 7,
   /// not 1", "is not a sinew peer").
   [[nodiscard]] const std::string& why() const noexcept;
+  /// After failed: the other end closed or fell silent without saying no, so that a new connection
+  /// may fare better.
+  [[nodiscard]] bool hung_up() const noexcept;
 
  private:
   struct State;

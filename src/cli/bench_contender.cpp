@@ -269,7 +269,30 @@ bench::Launcher sinew_ranks(const BenchSetup& setup) {
     };
   return [setup](const bench::Launch& launch, std::vector<pid_t>& children) {
     const auto rendezvous = "sinew-bench" + launch.control;  // one segment a group, one name
+    auto setup2 = setup;
     bench::fork_ranks([=](bench::Control& control) {
+      auto setup = setup2;
+      if (auto at = setup.algorithm.find('@'); at != std::string::npos) {
+        for (auto kv : split(std::string_view(setup.algorithm).substr(at + 1), '@')) {
+          auto eq = kv.find('=');
+          const auto key = std::string(kv.substr(0, eq)), val = std::string(kv.substr(eq + 1));
+          if (key == "frame")
+            setup.tcp.chunk = parse_bytes(val);
+          else if (key == "slice")
+            setup.tcp.slice = parse_bytes(val);
+          else if (key == "buf")
+            setup.tcp.sockbuf = parse_bytes(val);
+          else if (key == "streams")
+            setup.tcp.streams = std::stoi(val);
+          else if (key == "sum")
+            setup.tcp.checksum = val == "1";
+          else if (key == "cc")
+            setup.tcp.congestion = val;
+          else
+            setenv(key.c_str(), val.c_str(), 1);
+        }
+        setup.algorithm = setup.algorithm.substr(0, at);
+      }
       const auto [rank, ranks] = control.seat();
       if (setup.bind && ranks <= allowed_cores()) bind_to_core(rank);
       serve_as_sinew(control, join_bench(control, setup, rendezvous), setup);

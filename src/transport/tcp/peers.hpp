@@ -55,7 +55,8 @@ class Peers {
     std::optional<std::uint32_t> left{};  // said goodbye after this operation
     std::uint32_t sequence = 0;           // the last operation it was seen in
     Clock::time_point heard{};
-    Clock::time_point ended{};  // when a data connection was found closed
+    Clock::time_point unanswered{};  // since when its machine acknowledges nothing
+    Clock::time_point ended{};       // when a data connection was found closed
     wire::History history{};
     std::uint32_t histories = 0;  // how many have come
     std::string route{};          // both addresses
@@ -69,6 +70,7 @@ class Peers {
   void read(int peer);
   void take(int peer, const wire::Frame& frame, std::span<const std::byte> payload);
   void take_failure(const Failure& failure);
+  void watch_machine(int peer, Clock::time_point now) noexcept;
   Progress look_around() noexcept;
   [[nodiscard]] std::string difference(int peer) const;
 

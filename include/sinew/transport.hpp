@@ -60,6 +60,12 @@ struct Failure {
   std::string why;
 };
 
+/// What a message between nodes costs on top of one inside a node.
+struct NodeLink {
+  double message_ns = 0;
+  double byte_ns = 0;  // of what all ranks of a node send together
+};
+
 /// Channels a transport keeps apart: two for collectives, one for point-to-point messages.
 inline constexpr std::uint16_t kChannels = 3;
 inline constexpr std::uint16_t kMessageChannel = 2;
@@ -77,9 +83,12 @@ class Transport {
   [[nodiscard]] virtual Capabilities capabilities() const noexcept = 0;
   /// Processors that all ranks share. Fewer than ranks: they take turns. Equal on all ranks.
   [[nodiscard]] virtual int cores() const noexcept { return size(); }
-  /// How much of a long vector to run through at a time, so that it stays in cache on its way from
-  /// rank to rank; 0: all of it. Equal on all ranks.
-  [[nodiscard]] virtual std::size_t slice_bytes() const noexcept { return 0; }
+
+  /// The node of each rank: a host, or a memory domain of one. Empty: all are in one node. Equal on
+  /// all ranks.
+  [[nodiscard]] virtual std::span<const int> node_of() const noexcept { return {}; }
+  /// Where there are several nodes. Equal on all ranks.
+  [[nodiscard]] virtual NodeLink between_nodes() const noexcept { return {}; }
 
   /// Transfers of one (peer, channel, direction) progress in the order they were begun.
   virtual Progress send(Transfer& transfer, std::span<const std::byte> data) noexcept = 0;
@@ -99,6 +108,10 @@ class Transport {
   /// it is called in a row without `moved`. Returns failed when the communicator is poisoned or a
   /// peer is gone; failure() then says why.
   virtual Progress park(bool moved, Deadline deadline) noexcept = 0;
+
+  /// Whether `peer` has left in good order: it sends and takes nothing more. What it sent before
+  /// may still be there to be received.
+  [[nodiscard]] virtual bool has_left(int /*peer*/) const noexcept { return false; }
 
   /// `peer` turned out to be gone: poisons, and returns failed.
   Progress lost(int peer) noexcept {

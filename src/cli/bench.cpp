@@ -4,17 +4,20 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cmath>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
-#include <random>
 #include <set>
+#include <span>
 
 #include <sinew/error.hpp>
 #include "base/text.hpp"
 #include "cli/arguments.hpp"
 #include "cli/bench_contender.hpp"
 #include "cli/bench_hand.hpp"
+#include "cli/bench_options.hpp"
 #include "cli/bench_report.hpp"
 #include "cli/output.hpp"
 #include "cli/verbs.hpp"
@@ -25,156 +28,10 @@
 namespace sinew {
 namespace {
 
-struct BenchOptions {
-  std::vector<std::string> collectives;
-  std::string ranks = "2", sizes, algorithm = "auto", buffers = "private", against, style = "nccl",
-              imbalance;
-  std::string begin = "8", end = "16M", dtype = "f32", op = "sum", chunk, slot, folder, sockbuf,
-              frame, slice;
-  double factor = 4, budget_s = 0.2;
-  int rounds = 3, root = 0;
-  std::uint32_t samples = 0;
-  bool check = true, json = false, percentiles = false, explain = false, rewrite = false,
-       apart = false, no_bind = false, no_pull = false, no_checksum = false;
-  BenchSetup setup;
-};
-
-std::optional<int> parse_bench(BenchOptions& o, int argc, char** argv) {
-  CLI::App app(
-      "Times collectives. Sizes are bytes of the large buffer, K/M/G binary; GB/s decimal.",
-      "sinew bench");
-  app.add_option("collective", o.collectives,
-                 "allreduce, broadcast, ..., allgatherv, alltoallv, or all")
-      ->required();
-  app.add_option("-p,--ranks", o.ranks, "rank counts: 4, or 2,4,8, or 2..16")
-      ->capture_default_str();
-  app.add_option("--algo", o.algorithm, "a name or several (side by side), all, or auto")
-      ->capture_default_str();
-  app.add_option("--transport", o.setup.transport,
-                 "shm (processes), local (threads) or tcp (sockets)")
-      ->capture_default_str();
-  app.add_option("--sizes", o.sizes, "exact sizes: 8,4K,1M,110278272");
-  app.add_option("-b,--minbytes", o.begin, "smallest size")->capture_default_str();
-  app.add_option("-e,--maxbytes", o.end, "largest size")->capture_default_str();
-  app.add_option("-f,--stepfactor", o.factor, "next size = this x last")->capture_default_str();
-  app.add_option("-n,--iters", o.samples, "samples a round; 0: as many as fit the budget")
-      ->capture_default_str();
-  app.add_option("-w,--warmup_iters", "accepted; warm-up is a fifth of the budget");
-  app.add_option("-c,--check", o.check, "0: do not fail on wrong results")->capture_default_str();
-  app.add_option("-d,--datatype", o.dtype, "f32 f64 f16 bf16 i8 u8 i32 i64 u64")
-      ->capture_default_str();
-  app.add_option("-r,--root", o.root, "for rooted collectives")->capture_default_str();
-  app.add_option("--op", o.op, "sum prod min max avg band bor bxor")->capture_default_str();
-  app.add_option("--buffers", o.buffers, "private, or shared (alloc_shared)")
-      ->capture_default_str();
-  app.add_option("--against", o.against, "peers: openmpi,openmpi:nocma,mpich,gloo,hand");
-  app.add_option("--rounds", o.rounds, "rounds; every contender has a turn in each")
-      ->capture_default_str();
-  app.add_option("--budget", o.budget_s, "seconds a turn")->capture_default_str();
-  app.add_option("--imbalance", o.imbalance,
-                 "alltoallv: zipf:1.2 (popular experts), beside padded alltoall");
-  app.add_option("--chunk", o.chunk, "bytes a pipeline segment");
-  app.add_option("--slot", o.slot, "bytes of a shared slot (shm)");
-  app.add_option("--frame", o.frame, "most bytes of payload in a frame (tcp)");
-  app.add_option("--slice", o.slice, "bytes of a long vector at a time; 0: all (tcp)");
-  app.add_option("--sockbuf", o.sockbuf, "bytes of kernel buffer a connection (tcp)");
-  app.add_option("--streams", o.setup.tcp.streams, "connections that share long transfers (tcp)")
-      ->capture_default_str();
-  app.add_option("--congestion", o.setup.tcp.congestion, "congestion control by name (tcp)");
-  app.add_flag("--no-checksum", o.no_checksum, "do not sum payloads (tcp)");
-  app.add_option("--schedule", o.setup.schedule, "a schedule document to verify and run");
-  app.add_option("--style", o.style, "nccl, csv or json")->capture_default_str();
-  app.add_option("-o", o.folder, "run folder: bench.json is written there");
-  app.add_flag("--json", o.json, "the same as --style json");
-  app.add_flag("--percentiles", o.percentiles, "show min and p99 too");
-  app.add_flag("--explain", o.explain, "show every candidate algorithm with its estimated cost");
-  app.add_flag("--rewrite", o.rewrite, "ranks rewrite their input between samples, untimed");
-  app.add_flag("--out-of-place", o.apart, "allreduce into another buffer");
-  app.add_flag("--no-pull", o.no_pull, "do not let ranks read each other's memory");
-  app.add_flag("--no-bind", o.no_bind, "do not bind ranks to cores");
-  return parse(app, argc, argv);
-}
-
-std::vector<std::uint64_t> sizes_of(const BenchOptions& o) {
-  if (!o.sizes.empty()) return parse_bytes_list(o.sizes);
-  std::vector<std::uint64_t> sizes;
-  const auto last = parse_bytes(o.end);
-  if (o.factor <= 1)
-    throw Error(Errc::invalid_argument,
-                fmt::format("-f {} does not grow; use 2 or more", o.factor));
-  for (auto size = static_cast<double>(parse_bytes(o.begin)); size <= static_cast<double>(last);
-       size *= o.factor)
-    sizes.push_back(static_cast<std::uint64_t>(size));
-  if (sizes.empty())
-    throw Error(Errc::invalid_argument, fmt::format("no size between {} and {}", o.begin, o.end));
-  return sizes;
-}
-
-bench::Collective bench_collective(std::string_view text) {
-  std::vector<std::string_view> names;
-  for (const auto collective : bench::kCollectives) {
-    if (bench::name(collective) == text) return collective;
-    names.push_back(bench::name(collective));
-  }
-  throw Error(Errc::invalid_argument, unknown("collective", text, names));
-}
-
 // Where the peers' programs are: beside the build's bin, or in the installed libexec.
 std::string peer_folder() {
   const auto bin = std::filesystem::read_symlink("/proc/self/exe").parent_path();
   return (bin.parent_path() / "libexec" / "sinew").string();
-}
-
-// Token counts of a mixture of experts: rank i sends to expert j in proportion to 1 / (j+1)^s.
-std::vector<std::uint64_t> zipf_counts(double exponent, std::uint64_t elements, int ranks) {
-  std::vector<double> weights;
-  double total = 0;
-  for (int j = 0; j < ranks; ++j) total += weights.emplace_back(std::pow(j + 1, -exponent));
-  std::vector<std::uint64_t> counts;
-  for (int i = 0; i < ranks; ++i)
-    for (int j = 0; j < ranks; ++j)
-      counts.push_back(static_cast<std::uint64_t>(static_cast<double>(elements) *
-                                                  weights[static_cast<std::size_t>(j)] / total));
-  return counts;
-}
-
-// Uneven parts 1:2:3:1:2:3 ... of the whole, as in a sharded model whose layers differ.
-std::vector<std::uint64_t> uneven_counts(std::uint64_t elements, int ranks) {
-  std::uint64_t weights = 0;
-  for (int rank = 0; rank < ranks; ++rank) weights += static_cast<std::uint64_t>(1 + rank % 3);
-  std::vector<std::uint64_t> counts;
-  for (int rank = 0; rank < ranks; ++rank)
-    counts.push_back(elements * static_cast<std::uint64_t>(1 + rank % 3) / weights);
-  return counts;
-}
-
-bench::Case make_case(const BenchOptions& o, bench::Collective collective, std::uint64_t bytes,
-                      int ranks) {
-  const BenchCase mine{parse_dtype(o.dtype), parse_reduce_op(o.op)};
-  if (reduces(collective_of(collective)) && !supports(mine.dtype, mine.op))
-    throw Error(Errc::unsupported, fmt::format("{} has no {}: bitwise operations need integers",
-                                               name(mine.dtype), name(mine.op)));
-  bench::Case what;
-  what.collective = collective;
-  what.element_bytes = static_cast<std::uint32_t>(size_of(mine.dtype));
-  what.bytes = bytes / what.element_bytes * what.element_bytes;
-  what.root = o.root;
-  what.in_place = collective == bench::Collective::allreduce && !o.apart;
-  what.rewrite = o.rewrite;
-  what.options = to_options(mine);
-  const auto elements = what.bytes / what.element_bytes;
-  if (collective == bench::Collective::allgatherv) what.counts = uneven_counts(elements, ranks);
-  if (collective == bench::Collective::alltoallv) {
-    double exponent = 1.2;
-    if (!o.imbalance.empty()) {
-      if (!o.imbalance.starts_with("zipf:"))
-        throw Error(Errc::invalid_argument,
-                    fmt::format("--imbalance {}: write zipf:1.2", o.imbalance));
-      exponent = std::stod(o.imbalance.substr(5));
-    }
-    what.counts = zipf_counts(exponent, elements, ranks);
-  }
-  return what;
 }
 
 std::optional<double> median_ratio(const bench::Result& result, std::string_view ours,
@@ -204,7 +61,8 @@ BenchRow make_row(const BenchOptions& o, const bench::Result& result, const std:
   const auto call = call_for(result.what, result.ranks);
   row.collective = bench::name(result.what.collective);
   row.algorithm = algorithm;
-  row.transport = o.setup.transport;
+  row.transport = o.setup.emulation ? "emulated" : o.setup.transport;
+  row.emulate = o.emulate;
   row.buffers = o.buffers;
   row.ranks = result.ranks;
   row.root = o.root;
@@ -225,39 +83,34 @@ BenchRow make_row(const BenchOptions& o, const bench::Result& result, const std:
   return row;
 }
 
-/// Makes a choice look as it would over sockets.
-class AsTcp final : public DecoratedMessages {
- public:
-  AsTcp(std::unique_ptr<Transport> inner, std::size_t slice)
-      : DecoratedMessages(std::move(inner)), slice_(slice) {}
-  [[nodiscard]] std::string_view name() const noexcept override { return "tcp"; }
-  [[nodiscard]] std::size_t slice_bytes() const noexcept override { return slice_; }
-  std::unique_ptr<Transport> subset(std::span<const int> members, std::string_view label,
-                                    Deadline deadline) override {
-    return inner().subset(members, label, deadline);
+// Those that were asked for and are installed.
+std::vector<std::string> peers_of(const BenchOptions& o) {
+  std::vector<std::string> peers;
+  if (o.against.empty()) return peers;
+  auto known = bench::peer_names();
+  known.emplace_back("hand");
+  const std::vector<std::string_view> names(known.begin(), known.end());
+  for (auto peer : split(o.against, ',')) {
+    if (peer == "openmpi" && o.setup.transport == "tcp") peer = "openmpi:tcp";
+    if (std::find(names.begin(), names.end(), peer) == names.end())
+      throw Error(Errc::invalid_argument, unknown("peer", peer, names));
+    if (peer == "hand" || bench::peer_installed(peer, peer_folder()))
+      peers.emplace_back(peer);
+    else
+      fmt::print(stderr, "sinew: {} is not installed; going on without it\n", peer);
   }
-
- private:
-  std::size_t slice_;
-};
-
-// Asked of one thread of a group here: the choice depends on nothing that differs there.
-std::vector<Candidate> candidates(const BenchOptions& o, const bench::Case& what, int ranks) {
-  auto transport = LocalHub::make(ranks)->join(0);
-  if (o.setup.transport == "tcp")
-    transport = std::make_unique<AsTcp>(
-        std::move(transport), o.slice.empty() ? TcpOptions{}.slice : parse_bytes(o.slice));
-  return Communicator(std::move(transport)).explain(call_for(what, ranks));
+  return peers;
 }
 
-void print_explanation(const BenchOptions& o, const bench::Case& what, int ranks) {
-  fmt::print("# {} of {} on {} ranks: estimated cost of each algorithm\n",
+void print_explanation(std::FILE* to, const bench::Case& what, int ranks,
+                       const std::vector<Candidate>& candidates) {
+  fmt::print(to, "# {} of {} on {} ranks: estimated cost of each algorithm\n",
              bench::name(what.collective), human_bytes(what.bytes), ranks);
-  for (const auto& candidate : candidates(o, what, ranks))
+  for (const auto& candidate : candidates)
     if (candidate.refused.empty())
-      fmt::print("#   {:<20} {:>12.2f} us\n", candidate.algorithm, candidate.estimated_us);
+      fmt::print(to, "#   {:<20} {:>12.2f} us\n", candidate.algorithm, candidate.estimated_us);
     else
-      fmt::print("#   {:<20} {:>12}    {}\n", candidate.algorithm, "-", candidate.refused);
+      fmt::print(to, "#   {:<20} {:>12}    {}\n", candidate.algorithm, "-", candidate.refused);
 }
 
 struct Ours {
@@ -271,12 +124,6 @@ std::vector<Ours> our_contenders(const BenchOptions& o,
     return {{"sinew", world.ranks.front().name}};
   }
   if (o.algorithm == "auto") return {{"sinew", ""}};
-  if (o.algorithm.find('@') != std::string::npos) {
-    std::vector<Ours> hack;
-    for (const auto w : split(o.algorithm, ','))
-      hack.push_back({"sinew:" + std::string(w), std::string(w)});
-    return hack;
-  }
   std::set<std::string> names;
   for (const auto wanted : split(o.algorithm, ',')) {
     const auto before = names.size();
@@ -296,86 +143,103 @@ std::vector<Ours> our_contenders(const BenchOptions& o,
   return result;
 }
 
-struct Run {
-  const BenchOptions& o;
-  std::vector<bench::Collective> collectives;
-  std::vector<std::string> peers;
-  BenchStyle style;
-  std::vector<BenchRow> rows;
-  ProgressLine progress{};
-  bool ours_are_several = false;
+// The contenders of one rank count, and what becomes of them.
+class Run {
+ public:
+  Run(const BenchOptions& o, BenchStyle style)
+      : o_(o), collectives_(collectives_of(o)), peers_(peers_of(o)), style_(style) {
+    if (style_ == BenchStyle::csv) fmt::print("{}", BenchTable(style_, {peers_}, 0).head());
+  }
 
   void play_all(int ranks) {
     bench::Tournament tournament(ranks);
-    const auto ours = our_contenders(o, collectives);
+    const auto ours = our_contenders(o_, collectives_);
+    add_ours(tournament, ours, ranks);
+    BenchTable::Shown shown{{}, o_.percentiles, ours.size() > 1};
+    for (const auto& peer : peers_)
+      if (tournament.add(peer == "hand"
+                             ? bench::ContenderSpec{peer, hand_written_ranks(!o_.no_bind)}
+                             : bench::peer(peer, peer_folder())))
+        shown.peers.push_back(peer);
+    const auto absent = tournament.failures().size();
+    for (const auto& failure : tournament.failures())
+      fmt::print(stderr, "sinew: {}: {}\n", failure.contender, failure.story);
+    if (style_ == BenchStyle::nccl)
+      fmt::print("# {} ranks over {}, {} buffers{}\n# {} round{}; times are medians a call\n",
+                 ranks, o_.setup.transport, o_.buffers, o_.apart ? "" : ", in place where possible",
+                 o_.rounds, o_.rounds == 1 ? "" : "s");
+    if (style_ == BenchStyle::nccl && o_.setup.emulation)
+      fmt::print("# emulated: {} (nodes x ranks, rate of a node's link, latency)\n", o_.emulate);
+    if (style_ == BenchStyle::csv) shown.peers = peers_;  // its head has been printed
+    const BenchTable table(style_, shown, terminal_columns());
+    for (const auto collective : collectives_) play(tournament, collective, ranks, ours, table);
+    for (const auto& failure : std::span(tournament.failures()).subspan(absent))
+      fmt::print(stderr, "sinew: {} is out: {}\n", failure.contender, failure.story);
+  }
+  [[nodiscard]] const std::vector<BenchRow>& rows() const noexcept { return rows_; }
+
+ private:
+  void add_ours(bench::Tournament& tournament, const std::vector<Ours>& ours, int ranks) const {
     for (const auto& [contender, algorithm] : ours) {
-      auto setup = o.setup;
+      auto setup = setup_of(o_);
       setup.algorithm = algorithm;
-      setup.shared_buffers = o.buffers == "shared";
-      setup.bind = !o.no_bind;
-      setup.pull = !o.no_pull;
-      if (!o.slot.empty()) setup.slot_bytes = parse_bytes(o.slot);
-      if (!o.chunk.empty()) setup.chunk_bytes = parse_bytes(o.chunk);
-      if (!o.frame.empty()) setup.tcp.chunk = parse_bytes(o.frame);
-      if (!o.slice.empty()) setup.tcp.slice = parse_bytes(o.slice);
-      if (!o.sockbuf.empty()) setup.tcp.sockbuf = parse_bytes(o.sockbuf);
-      setup.tcp.checksum = !o.no_checksum;
       if (!tournament.add({contender, sinew_ranks(setup)}))
         throw Error(Errc::system, fmt::format("{} ranks did not start: {}", ranks,
                                               tournament.failures().back().story));
     }
-    std::vector<std::string> here;
-    for (const auto& peer : peers)
-      if (tournament.add(peer == "hand" ? bench::ContenderSpec{peer, hand_written_ranks(!o.no_bind)}
-                                        : bench::peer(peer, peer_folder())))
-        here.push_back(peer);
-    for (const auto& failure : tournament.failures())
-      fmt::print(stderr, "sinew: {}: {}\n", failure.contender, failure.story);
-    if (style == BenchStyle::nccl)
-      fmt::print("# {} ranks over {}, {} buffers{}, {} rounds, times are medians a call\n", ranks,
-                 o.setup.transport, o.buffers, o.apart ? "" : ", in place where possible",
-                 o.rounds);
-    ours_are_several = ours.size() > 1;
-    for (const auto collective : collectives) play(tournament, collective, ranks, ours, here);
-    for (const auto& failure : tournament.failures())
-      fmt::print(stderr, "sinew: {} is out: {}\n", failure.contender, failure.story);
   }
 
   void play(bench::Tournament& tournament, bench::Collective collective, int ranks,
-            const std::vector<Ours>& ours, const std::vector<std::string>& here) {
-    if (style == BenchStyle::nccl)
-      fmt::print("# {}\n{}", bench::name(collective), bench_head(style, here, o.percentiles));
+            const std::vector<Ours>& ours, const BenchTable& table) {
+    if (style_ == BenchStyle::nccl) fmt::print("# {}\n{}", heading(collective), table.head());
     auto sizes =
-        collective == bench::Collective::barrier ? std::vector<std::uint64_t>{0} : sizes_of(o);
+        collective == bench::Collective::barrier ? std::vector<std::uint64_t>{0} : sizes_of(o_);
     for (const auto bytes : sizes) {
-      const auto what = make_case(o, collective, bytes, ranks);
-      progress.show(
+      const auto what = make_case(o_, collective, bytes, ranks);
+      progress_.show(
           fmt::format("{} {} on {} ranks", bench::name(collective), human_bytes(bytes), ranks));
-      bench::Limits limits;
-      limits.budget_s = o.budget_s;
-      if (o.samples > 0) limits.samples = std::min(o.samples, bench::kMaxSamples);
-      const auto result = tournament.play(what, o.rounds, limits);
-      progress.clear();
-      if (o.explain) print_explanation(o, what, ranks);
-      for (const auto& [contender, algorithm] : ours)
-        add_row(result, what, contender, algorithm, here, ranks);
+      const auto result = tournament.play(what, o_.rounds, limits_of(o_));
+      progress_.clear();
+      if (o_.explain)
+        print_explanation(style_ == BenchStyle::nccl ? stdout : stderr, what, ranks,
+                          candidates_for(what, ranks, setup_of(o_)));
+      for (const auto& [contender, algorithm] : ours) add_row(result, contender, algorithm, table);
     }
   }
 
-  void add_row(const bench::Result& result, const bench::Case& what, const std::string& contender,
-               const std::string& algorithm, const std::vector<std::string>& here, int ranks) {
+  // "allreduce, f32 sum"
+  [[nodiscard]] std::string heading(bench::Collective collective) const {
+    std::string text(bench::name(collective));
+    const auto kind = collective_of(collective);
+    if (kind == Collective::barrier) return text;
+    text += fmt::format(", {}", o_.dtype);
+    if (reduces(kind)) text += fmt::format(" {}", o_.op);
+    if (has_root(kind)) text += fmt::format(", root {}", o_.root);
+    return text;
+  }
+
+  void add_row(const bench::Result& result, const std::string& contender,
+               const std::string& algorithm, const BenchTable& table) {
     if (!bench::over_rounds(result, contender)) return;
+    const auto& what = result.what;
     auto chosen = algorithm;
     if (chosen.empty())
-      chosen = o.buffers == "shared" && what.collective == bench::Collective::allreduce
-                   ? "shared"
-                   : std::string(candidates(o, what, ranks).front().algorithm);
-    rows.push_back(make_row(o, result, contender, chosen, here));
-    auto line = bench_line(style, rows.back(), here, o.percentiles);
-    if (style == BenchStyle::nccl && ours_are_several) line.insert(line.size() - 1, "  " + chosen);
-    fmt::print("{}", line);
+      chosen =
+          o_.buffers == "shared" && what.collective == bench::Collective::allreduce
+              ? "shared"
+              : std::string(candidates_for(what, result.ranks, setup_of(o_)).front().algorithm);
+    rows_.push_back(make_row(o_, result, contender, chosen, peers_));
+    if (style_ == BenchStyle::json) return;
+    fmt::print("{}", table.line(rows_.back()));
     std::fflush(stdout);
   }
+
+  const BenchOptions& o_;
+  std::vector<bench::Collective> collectives_;
+  std::vector<std::string> peers_;
+  BenchStyle style_;
+  std::vector<BenchRow> rows_;
+  ProgressLine progress_;
 };
 
 }  // namespace
@@ -385,47 +249,21 @@ int run_bench(int argc, char** argv) {
   std::string command = "sinew";
   for (int i = 0; i < argc; ++i) command += fmt::format(" {}", argv[i]);
   if (const auto status = parse_bench(o, argc, argv)) return *status;
-  constexpr std::array<std::string_view, 3> kTransports{"shm", "local", "tcp"};
-  if (std::find(kTransports.begin(), kTransports.end(), o.setup.transport) == kTransports.end()) {
-    throw Error(Errc::invalid_argument, unknown("transport", o.setup.transport, kTransports));
-  }
-  if (o.buffers != "private" && o.buffers != "shared")
-    throw Error(Errc::invalid_argument, fmt::format("--buffers {}: private or shared", o.buffers));
-  Run run{o, {}, {}, o.json ? BenchStyle::json : parse_bench_style(o.style), {}};
-  for (const auto& word : o.collectives) {
-    if (word == "all")
-      run.collectives.assign(bench::kCollectives.begin(), bench::kCollectives.end());
-    else
-      run.collectives.push_back(bench_collective(word));
-    if (word == "alltoallv")
-      run.collectives.push_back(bench::Collective::alltoall);  // padded, beside it
-  }
-  if (!o.against.empty())
-    for (auto peer : split(o.against, ',')) {
-      if (peer == "openmpi" && o.setup.transport == "tcp") peer = "openmpi:tcp";
-      if (peer == "hand") {
-        run.peers.emplace_back(peer);
-        continue;
-      }
-      const auto known = bench::peer_names();
-      std::vector<std::string_view> names(known.begin(), known.end());
-      if (std::find(names.begin(), names.end(), peer) == names.end())
-        throw Error(Errc::invalid_argument, unknown("peer", peer, names));
-      if (bench::peer_installed(peer, peer_folder()))
-        run.peers.emplace_back(peer);
-      else
-        fmt::print(stderr, "sinew: {} is not installed; going on without it\n", peer);
-    }
-  if (run.style == BenchStyle::csv) fmt::print("{}", bench_head(run.style, run.peers, false));
+  const auto style = o.json ? BenchStyle::json : parse_bench_style(o.style);
+  Run run(o, style);
   for (const int ranks : parse_ranks(o.ranks)) run.play_all(ranks);
-  const auto json = bench_json(run.rows, command);
-  if (run.style == BenchStyle::json) fmt::print("{}", json);
+  const auto json = bench_json(run.rows(), command);
+  if (style == BenchStyle::json) fmt::print("{}", json);
   if (!o.folder.empty()) {
     std::filesystem::create_directories(o.folder);
-    std::ofstream(std::filesystem::path(o.folder) / "bench.json") << json;
-    fmt::print(stderr, "written: {}/bench.json\n", o.folder);
+    const auto path = std::filesystem::path(o.folder) / "bench.json";
+    std::ofstream file(path);
+    if (!(file << json) || !file.flush())
+      throw Error(Errc::system,
+                  fmt::format("cannot write {}: {}", path.string(), std::strerror(errno)));
+    fmt::print(stderr, "written: {}\n", path.string());
   }
-  const bool wrong = std::any_of(run.rows.begin(), run.rows.end(),
+  const bool wrong = std::any_of(run.rows().begin(), run.rows().end(),
                                  [](const BenchRow& row) { return row.wrong > 0; });
   return wrong && o.check ? kWrong : kFine;
 }

@@ -12,6 +12,7 @@
 #include "kernel/reduce.hpp"
 #include "measure/measure.hpp"
 #include "transport/cores.hpp"
+#include "transport/domain.hpp"
 #include "transport/local/local.hpp"
 #include "transport/shm/shm.hpp"
 
@@ -163,6 +164,36 @@ class SinewContender final : public bench::Contender {
   std::map<std::byte*, SharedBuffer> buffers_;
 };
 
+// The rank-th processor this process may use, or none; ranks share them evenly where they must.
+cpu_set_t core_of(int rank) {
+  cpu_set_t allowed, one;
+  CPU_ZERO(&allowed);
+  CPU_ZERO(&one);
+  sched_getaffinity(0, sizeof allowed, &allowed);
+  for (int cpu = 0, skip = rank % std::max(1, CPU_COUNT(&allowed)); cpu < CPU_SETSIZE; ++cpu)
+    if (CPU_ISSET(cpu, &allowed) && skip-- == 0) CPU_SET(cpu, &one);
+  return one;
+}
+
+SegmentOptions segment_for(const BenchSetup& setup) {
+  SegmentOptions options;
+  options.slot_bytes = setup.slot_bytes;
+  // A lane is all that can be on its way between two ranks.
+  if (setup.emulation) options.lane_slot_bytes = std::size_t{1} << 18;
+  return options;
+}
+
+/// Makes a choice look as it would over sockets.
+class AsTcp final : public DecoratedMessages {
+ public:
+  using DecoratedMessages::DecoratedMessages;
+  [[nodiscard]] std::string_view name() const noexcept override { return "tcp"; }
+  std::unique_ptr<Transport> subset(std::span<const int> members, std::string_view label,
+                                    Deadline deadline) override {
+    return inner().subset(members, label, deadline);
+  }
+};
+
 /// Addresses go through the control segment, as those of the peers do.
 class ControlStore final : public Store {
  public:
@@ -197,14 +228,17 @@ std::unique_ptr<Transport> join_bench(bench::Control& control, const BenchSetup&
   join.rank = rank;
   join.size = ranks;
   join.pull = setup.pull;
-  if (setup.slot_bytes > 0) join.options.slot_bytes = setup.slot_bytes;
+  join.options = segment_for(setup);
   return join_shm(join, Clock::now() + 30s);
+}
+
+Options options_for(const BenchSetup& setup) {
+  return {.timeout = 60s, .chunk_bytes = setup.chunk_bytes};
 }
 
 void serve_as_sinew(bench::Control& control, std::unique_ptr<Transport> transport,
                     const BenchSetup& setup) {
-  Communicator communicator(std::move(transport),
-                            {.timeout = 60s, .chunk_bytes = setup.chunk_bytes});
+  Communicator communicator(std::move(transport), options_for(setup));
   if (!setup.schedule.empty()) communicator.install(parse_world(read_text(setup.schedule)));
   SinewContender contender(std::move(communicator), setup);
   if (!setup.schedule.empty()) contender.set_installed();
@@ -245,14 +279,24 @@ Call call_for(const bench::Case& what, int ranks) {
   return call;
 }
 
+std::vector<Candidate> candidates_for(const bench::Case& what, int ranks, const BenchSetup& setup) {
+  // A group of threads stands for the ranks: the choice depends on nothing that differs there.
+  std::vector<int> domains;
+  if (setup.transport == "shm" && setup.bind) {
+    std::vector<cpu_set_t> cores;
+    for (int rank = 0; rank < ranks; ++rank) cores.push_back(core_of(rank));
+    domains = domains_of(cores);
+  }
+  const auto hub = LocalHub::make(ranks, segment_for(setup), 0, std::move(domains));
+  auto transport = hub->join(0);
+  if (setup.transport == "tcp") transport = std::make_unique<AsTcp>(std::move(transport));
+  const Communicator one(setup.emulation.over(std::move(transport), setup.emulation.links()),
+                         options_for(setup));
+  return one.explain(call_for(what, ranks));
+}
+
 void bind_to_core(int rank) {
-  cpu_set_t allowed, one;
-  CPU_ZERO(&allowed);
-  CPU_ZERO(&one);
-  if (sched_getaffinity(0, sizeof allowed, &allowed) != 0) return;
-  int skip = rank;
-  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu)
-    if (CPU_ISSET(cpu, &allowed) && skip-- == 0) CPU_SET(cpu, &one);
+  const auto one = core_of(rank);
   if (CPU_COUNT(&one) == 1) sched_setaffinity(0, sizeof one, &one);
 }
 
@@ -262,40 +306,22 @@ bench::Launcher sinew_ranks(const BenchSetup& setup) {
       // The hub is made in the child, by the first thread to come.
       auto hub = std::make_shared<std::shared_ptr<LocalHub>>();
       auto once = std::make_shared<std::once_flag>();
+      const auto links = setup.emulation.links();
       bench::fork_threads([=](bench::Control& control) {
-        std::call_once(*once, [&] { *hub = LocalHub::make(control.seat().ranks); });
-        serve_as_sinew(control, (*hub)->join(control.seat().rank), setup);
+        std::call_once(*once,
+                       [&] { *hub = LocalHub::make(control.seat().ranks, segment_for(setup)); });
+        auto transport = (*hub)->join(control.seat().rank);
+        serve_as_sinew(control, setup.emulation.over(std::move(transport), links), setup);
       })(launch, children);
     };
   return [setup](const bench::Launch& launch, std::vector<pid_t>& children) {
     const auto rendezvous = "sinew-bench" + launch.control;  // one segment a group, one name
-    auto setup2 = setup;
+    const auto links = setup.emulation.links();
     bench::fork_ranks([=](bench::Control& control) {
-      auto setup = setup2;
-      if (auto at = setup.algorithm.find('@'); at != std::string::npos) {
-        for (auto kv : split(std::string_view(setup.algorithm).substr(at + 1), '@')) {
-          auto eq = kv.find('=');
-          const auto key = std::string(kv.substr(0, eq)), val = std::string(kv.substr(eq + 1));
-          if (key == "frame")
-            setup.tcp.chunk = parse_bytes(val);
-          else if (key == "slice")
-            setup.tcp.slice = parse_bytes(val);
-          else if (key == "buf")
-            setup.tcp.sockbuf = parse_bytes(val);
-          else if (key == "streams")
-            setup.tcp.streams = std::stoi(val);
-          else if (key == "sum")
-            setup.tcp.checksum = val == "1";
-          else if (key == "cc")
-            setup.tcp.congestion = val;
-          else
-            setenv(key.c_str(), val.c_str(), 1);
-        }
-        setup.algorithm = setup.algorithm.substr(0, at);
-      }
       const auto [rank, ranks] = control.seat();
-      if (setup.bind && ranks <= allowed_cores()) bind_to_core(rank);
-      serve_as_sinew(control, join_bench(control, setup, rendezvous), setup);
+      if (setup.bind) bind_to_core(rank);
+      serve_as_sinew(control, setup.emulation.over(join_bench(control, setup, rendezvous), links),
+                     setup);
     })(launch, children);
   };
 }

@@ -3,8 +3,10 @@
 
 #include <map>
 #include <string>
+#include <vector>
 
 #include <sinew/communicator.hpp>
+#include "cli/bench_emulation.hpp"
 #include "measure/contender.hpp"
 #include "measure/launch.hpp"
 #include "transport/tcp/tcp.hpp"
@@ -20,6 +22,7 @@ struct BenchSetup {
   bool pull = true;                               // let ranks read each other's memory
   std::uint64_t slot_bytes = 0, chunk_bytes = 0;  // 0: choose
   std::string schedule;                           // a document to install, or ""
+  Emulation emulation;                            // of a cluster, if any
   TcpOptions tcp;                                 // where the transport is tcp
 };
 
@@ -40,7 +43,10 @@ bench::Launcher sinew_ranks(const BenchSetup& setup);
 /// The `rank`-th processor this process may use, for itself alone.
 void bind_to_core(int rank);
 
-/// The call a contender makes for a case, without pointers: for `--explain`.
+/// The call a contender makes for a case, without pointers.
 Call call_for(const bench::Case& what, int ranks);
+
+/// What ranks so set up choose from, best first.
+std::vector<Candidate> candidates_for(const bench::Case& what, int ranks, const BenchSetup& setup);
 
 }  // namespace sinew

@@ -9,6 +9,7 @@
 #include <sinew/verify.hpp>
 #include "base/text.hpp"
 #include "model/select.hpp"
+#include "schedule/form.hpp"
 #include "transport/board.hpp"
 #include "transport/shared_transport.hpp"
 
@@ -27,6 +28,16 @@ bool counts_are_private(const Call& call) {
 
 std::uint64_t hash_counts(std::span<const std::size_t> counts) {
   return counts.empty() ? 1 : XXH3_64bits(counts.data(), counts.size_bytes()) | 1;
+}
+
+std::uint64_t hash_of(const OpDescriptor& d) {
+  const std::uint64_t fields[] = {static_cast<std::uint64_t>(d.collective),
+                                  static_cast<std::uint64_t>(d.dtype),
+                                  static_cast<std::uint64_t>(d.op),
+                                  static_cast<std::uint64_t>(d.root),
+                                  d.count,
+                                  d.algorithm};
+  return XXH3_64bits(fields, sizeof(fields));
 }
 
 // Elements in the large buffer, which is what costs are estimated from.
@@ -79,6 +90,19 @@ bool uses(const World& world, Op op) {
 bool uses_board(const World& world) {
   return uses(world, Op::publish) || uses(world, Op::gather_copy) ||
          uses(world, Op::gather_reduce) || uses(world, Op::gather_reduce_all);
+}
+
+// Whether there is memory that every group of the schedule shares.
+bool reaches(const Transport& transport, const Schedule& schedule) {
+  const auto can = transport.capabilities();
+  const auto node_of = transport.node_of();
+  if (can.across_nodes || node_of.empty() || !can.board) return can.board;
+  const auto node = [&](int rank) { return node_of[static_cast<std::size_t>(rank)]; };
+  return std::all_of(schedule.steps.begin(), schedule.steps.end(), [&](const Step& step) {
+    const auto group = is_board_op(step.op) ? members(schedule, step) : std::vector<int>{};
+    return std::all_of(group.begin(), group.end(),
+                       [&](int member) { return node(member) == node(schedule.rank); });
+  });
 }
 
 // Data that others read by reference may be reused when all are known to be done with it.
@@ -138,18 +162,7 @@ Planner::Key Planner::key_of(const Call& call) const noexcept {
   return key;
 }
 
-// Training repeats itself: the same call as last time needs no key. Calls with counts take the
-// longer way.
-bool Planner::is_last(const Call& call) const noexcept {
-  return last_ != nullptr && call.input == last_call_.input && call.output == last_call_.output &&
-         call.count == last_call_.count && call.collective == last_call_.collective &&
-         call.dtype == last_call_.dtype && call.op == last_call_.op &&
-         call.root == last_call_.root && call.counts.data() == nullptr &&
-         call.options.algorithm == last_algorithm_;
-}
-
-Planned& Planner::plan(const Call& call) {
-  if (is_last(call)) return *last_;
+Planned& Planner::find(const Call& call) {
   last_ = nullptr;
   const auto key = key_of(call);
   const auto at = plans_.find(key);
@@ -186,25 +199,8 @@ void Planner::check(const Call& call) const {
 
 Place Planner::place_for(const Algorithm& algorithm, const Call& call) const {
   const auto bytes = large_elements(call, transport_.size()) * size_of(call.dtype);
-  return {transport_.rank(),
-          transport_.size(),
-          call.root,
-          segments_for(algorithm, bytes, options_.chunk_bytes),
-          {}};
-}
-
-// How much of a vector to run through at a time. Depends on nothing that a rank has for itself.
-std::size_t Planner::part_elements(const Call& call) const {
-  const auto slice = transport_.slice_bytes() / size_of(call.dtype);
-  const bool is_vector = call.collective == Collective::allreduce ||
-                         call.collective == Collective::reduce ||
-                         call.collective == Collective::broadcast;
-  if (!is_vector || slice == 0 || transport_.board() != nullptr) return call.count;
-  // Parts of equal size, so that the last is not a sliver.
-  constexpr std::size_t kRound = 1024;
-  const auto parts = std::max<std::size_t>(1, (call.count + slice / 2) / slice);
-  const auto part = (call.count + parts - 1) / parts;
-  return std::min(call.count, (part + kRound - 1) / kRound * kRound);
+  return {transport_.rank(), transport_.size(), call.root,
+          segments_for(algorithm, bytes, options_.chunk_bytes), transport_.node_of()};
 }
 
 std::string_view Planner::refusal(const Algorithm& algorithm, const Call& call) const {
@@ -217,18 +213,22 @@ std::string_view Planner::refusal(const Algorithm& algorithm, const Call& call) 
   return {};
 }
 
+// What fits only because there are several nodes is worth a thought where those have several ranks.
+bool Planner::lacks_levels(const Algorithm& algorithm, const Call& call) const {
+  auto flat = place_for(algorithm, call);
+  flat.node_of = {};
+  return !algorithm.fits(flat, {true, true, true}) && !has_levels(transport_.node_of());
+}
+
 double Planner::estimate_us(const Algorithm& algorithm, const Call& call) const {
   const Board* board = transport_.board();
   const auto bytes = large_elements(call, transport_.size()) * size_of(call.dtype);
-  const auto cost = cost_table(transport_.name(), board != nullptr ? board->slot_bytes() : 0,
-                               transport_.size(), transport_.cores());
-  auto part = call;
-  part.count = part_elements(call);
-  const auto parts = call.count > part.count
-                         ? static_cast<double>(call.count) / static_cast<double>(part.count)
-                         : 1;
-  const auto part_bytes = static_cast<std::uint64_t>(static_cast<double>(bytes) / parts);
-  return parts * estimate_ns(algorithm, place_for(algorithm, part), part_bytes, cost) / 1e3;
+  auto cost = cost_table(board != nullptr, board != nullptr ? board->slot_bytes() : 0,
+                         transport_.size(), transport_.cores());
+  const auto link = transport_.between_nodes();
+  cost.node_message_ns = link.message_ns;
+  cost.node_byte_ns = link.byte_ns;
+  return estimate_ns(algorithm, place_for(algorithm, call), bytes, cost) / 1e3;
 }
 
 std::vector<Candidate> Planner::explain(const Call& call) const {
@@ -236,7 +236,8 @@ std::vector<Candidate> Planner::explain(const Call& call) const {
   std::vector<Candidate> candidates;
   for (const auto& algorithm : algorithms()) {
     if (algorithm.collective != call.collective) continue;
-    const auto why = refusal(algorithm, call);
+    auto why = refusal(algorithm, call);
+    if (why.empty() && lacks_levels(algorithm, call)) why = "pays with two nodes of two ranks";
     candidates.push_back({algorithm.name, why.empty() ? estimate_us(algorithm, call) : 0, why});
   }
   std::stable_sort(candidates.begin(), candidates.end(),
@@ -332,10 +333,6 @@ Planned& Planner::make(const Key& key, const Call& call) {
   const auto wanted = wanted_algorithm(call);
   const auto own = installed_.find({call.collective, std::string(wanted)});
   Schedule schedule;
-  auto part = call;  // what is run through at a time
-  auto rest = call;  // what is left of it in the end
-  rest.count = 0;
-  std::unique_ptr<Plan> rest_plan;
   World world;  // everybody's, where data is read by reference
   bool works_in_place = true;
   if (own != installed_.end()) {
@@ -356,15 +353,8 @@ Planned& Planner::make(const Key& key, const Call& call) {
     works_in_place = verify(own->second, {.placement = Placement::in_place}).ok();
   } else {
     const auto& algorithm = choose(call);
-    part.count = part_elements(call);
-    schedule = algorithm.make(place_for(algorithm, part));
+    schedule = algorithm.make(place_for(algorithm, call));
     works_in_place = algorithm.traits.in_place;
-    if (part.count > 0) rest.count = call.count % part.count;
-    if (rest.count > 0) {
-      auto last = algorithm.make(place_for(algorithm, rest));
-      auto binding = bind(last, rest);
-      rest_plan = std::make_unique<Plan>(std::move(last), std::move(binding));
-    }
     if (reads_by_reference(schedule, call)) {
       world = make_world(algorithm, transport_.size(), call.root);
       wait_for_readers(schedule);
@@ -380,7 +370,7 @@ Planned& Planner::make(const Key& key, const Call& call) {
                           0};
   if (is_ragged(call) && !counts_are_private(call)) descriptor.count = hash_counts(call.counts);
   if (call.collective == Collective::barrier) descriptor.dtype = DType::f32;
-  auto binding = bind(schedule, part);
+  auto binding = bind(schedule, call);
   binding.staged = key.in_place && !works_in_place;
   binding.by_reference = !world.ranks.empty();
   binding.world = &world;
@@ -389,12 +379,7 @@ Planned& Planner::make(const Key& key, const Call& call) {
     binding.divides_folds = false;  // nobody knows what else it does with them
   }
   auto planned = std::make_unique<Planned>(
-      Planned{Plan(std::move(schedule), std::move(binding)), descriptor, 0});
-  if (part.count < call.count) {
-    planned->plan.times = static_cast<std::uint32_t>(call.count / part.count);
-    planned->plan.stride = part.count * size_of(call.dtype);
-    planned->plan.rest = std::move(rest_plan);
-  }
+      Planned{Plan(std::move(schedule), std::move(binding)), descriptor, hash_of(descriptor), 0});
   return *plans_.insert_or_assign(key, std::move(planned)).first->second;
 }
 
@@ -409,7 +394,7 @@ void Planner::install(const World& world) {
                                                   world.ranks.front().name, verdict.fault->why));
   }
   const auto& schedule = world.ranks[static_cast<std::size_t>(transport_.rank())];
-  if (uses_board(world) && !transport_.capabilities().board)
+  if (uses_board(world) && !reaches(transport_, schedule))
     throw Error(Errc::unsupported, fmt::format("{} needs shared memory", schedule.name));
   for (const auto& step : schedule.steps)
     if (step.channel >= kMessageChannel)

@@ -48,7 +48,7 @@ std::string fresh_rendezvous() {
 std::string_view name(Medium medium) { return medium == Medium::shm ? "shm" : "tcp"; }
 
 Communicator Seat::join(std::string_view trial, const Options& options,
-                        const SegmentOptions& segment) const {
+                        const SegmentOptions& segment, int domain) const {
   if (medium == Medium::tcp) {
     TcpJoin join;
     join.store = store;
@@ -63,6 +63,7 @@ Communicator Seat::join(std::string_view trial, const Options& options,
   join.rank = rank;
   join.size = size;
   join.options = segment;
+  join.domain = domain;
   return Communicator(join_shm(join, Clock::now() + 20s), options);
 }
 

@@ -32,7 +32,7 @@ struct Seat {
 
   /// Joins a group of its own for every `trial`, so that one process serves many trials.
   [[nodiscard]] Communicator join(std::string_view trial = "all", const Options& options = {},
-                                  const SegmentOptions& segment = {}) const;
+                                  const SegmentOptions& segment = {}, int domain = -1) const;
   /// One line to the parent.
   void tell(std::string_view line) const;
 };

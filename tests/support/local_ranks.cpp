@@ -13,7 +13,7 @@ using Joiner = std::function<std::unique_ptr<Transport>(int rank)>;
 
 Joiner joiner_for(int size, const LocalSetup& setup) {
   if (!setup.tcp)
-    return [hub = LocalHub::make(size, setup.segment, setup.cores)](int rank) {
+    return [hub = LocalHub::make(size, setup.segment, setup.cores, setup.domains)](int rank) {
       return hub->join(rank);
     };
   return [store = std::make_shared<SharedStore>(), size, cores = setup.cores](int rank) {

@@ -101,8 +101,8 @@ class Joining {
   void exchange_cards() {
     const auto& options = join_.options;
     Card mine{local_address(listener_), machine(), own_cpus(), within_quota(CPU_SETSIZE),
-              fmt::format("chunk={},slice={},streams={},checksum={}", options.chunk, options.slice,
-                          options.streams, options.checksum ? "on" : "off")};
+              fmt::format("chunk={},streams={},checksum={}", options.chunk, options.streams,
+                          options.checksum ? "on" : "off")};
     join_.store->set(key_of(join_.rank), write_card(mine));
     for (int rank = 0; rank < join_.size; ++rank) {
       cards_.push_back(rank == join_.rank ? mine : card_of(rank));
@@ -111,7 +111,6 @@ class Joining {
                     fmt::format("rank {} was started with {}, but rank {} with {}: they must agree",
                                 join_.rank, mine.agreed, rank, cards_.back().agreed),
                     {.rank = join_.rank, .peer = rank});
-      mesh_.one_host &= cards_.back().host == mine.host;
     }
     mesh_.cores = join_.cores > 0 ? join_.cores : shared_cores(cards_);
   }

@@ -30,7 +30,6 @@ struct Slots {
 struct Mesh {
   std::vector<std::vector<Socket>> sockets;  // [peer][slot]; none to itself
   int cores = 1;
-  bool one_host = true;
   std::uint64_t strangers = 0;  // connections turned away while joining
 };
 

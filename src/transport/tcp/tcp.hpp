@@ -17,7 +17,6 @@ struct TcpOptions {
   std::string bind = "127.0.0.1";  // address or interface by which others reach this rank
   std::size_t sockbuf = 0;         // bytes of kernel buffer a connection; 0: the kernel's choice
   std::size_t chunk = std::size_t{256} << 10;  // most bytes of payload in a frame
-  std::size_t slice = std::size_t{1} << 20;    // see Transport::slice_bytes(); on one machine only
   int streams = 1;                             // connections that share a long transfer
   bool checksum = true;                        // of every payload, before it is used
   std::string congestion;                      // control, by name; "": the system's choice

@@ -54,7 +54,6 @@ TcpTransport::TcpTransport(const TcpJoin& join, Mesh mesh)
       cores_(mesh.cores),
       slots_{join.options.streams},
       chunk_(join.options.chunk),
-      slice_(mesh.one_host ? join.options.slice : 0),
       connections_(take_data(mesh, slots_, chunk_)),
       peers_(join.rank, join.epoch, take_control(mesh)),
       waiter_(peers_.descriptor(),
@@ -99,8 +98,6 @@ bool TcpTransport::begin(Flow& flow, const Transfer& transfer, std::size_t bytes
 
 Progress TcpTransport::send(Transfer& transfer, std::span<const std::byte> data) noexcept {
   auto& flow = this->flow(sending_, transfer);
-  static const int kBurst = getenv("T_BURST") ? atoi(getenv("T_BURST")) : 1000000;
-  int burst = kBurst;
   if (!begin(flow, transfer, data.size())) return Progress::pending;
   for (bool any = true; any && flow.done < flow.frames;) {
     any = false;
@@ -110,7 +107,6 @@ Progress TcpTransport::send(Transfer& transfer, std::span<const std::byte> data)
       if (progress == Progress::failed) return progress;
       any |= progress == Progress::done;
     }
-    if (--burst <= 0) break;
   }
   if (flow.done < flow.frames) return not_parked();
   flow.turn = nullptr;

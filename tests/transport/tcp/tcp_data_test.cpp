@@ -27,13 +27,12 @@ void expect_exact(int size, std::vector<test::Trial> trials, const TcpOptions& o
   EXPECT_TRUE(wrong.empty()) << wrong.front();
 }
 
-// Frames so small that nothing fits whole, spread over several connections, in many short parts.
+// Frames so small that nothing fits whole, spread over several connections.
 TcpOptions cramped() {
   TcpOptions options;
   options.chunk = 320;
   options.streams = 3;
   options.sockbuf = 4096;
-  options.slice = 5000;
   return options;
 }
 

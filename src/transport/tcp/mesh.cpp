@@ -138,10 +138,7 @@ class Joining {
   void step() {
     auto wake = deadline_;
     std::vector<pollfd> entries;
-    const bool accepts = std::count_if(pending_.begin(), pending_.end(), [](const Pending& one) {
-                           return one.peer < 0;
-                         }) < static_cast<std::ptrdiff_t>(kMostPending);
-    entries.push_back({accepts ? listener_.get() : -1, POLLIN, 0});
+    entries.push_back({listener_.get(), POLLIN, 0});
     for (auto& one : pending_) {
       if (one.stage == Pending::Stage::resting && Clock::now() >= one.until) begin(one);
       const bool writes = one.stage == Pending::Stage::connecting ||
@@ -183,6 +180,7 @@ class Joining {
                     "no descriptors left for connections; raise the limit (ulimit -n)");
       return;  // it has gone again
     }
+    make_room();
     Pending one;
     one.until = Clock::now() + kPatience;
     one.stage = Pending::Stage::proving;
@@ -191,6 +189,18 @@ class Joining {
                                     [this](const Hello& theirs) { return objection(theirs); });
     one.socket = std::move(socket);
     pending_.push_back(std::move(one));
+  }
+
+  // Strangers who say nothing must not keep the door shut: the one who came first has to go. Should
+  // it be one of ours, it comes again.
+  void make_room() {
+    const auto is_unknown = [](const Pending& one) { return one.peer < 0; };
+    if (static_cast<std::size_t>(std::count_if(pending_.begin(), pending_.end(), is_unknown)) <
+        kMostPending)
+      return;
+    const auto first = std::find_if(pending_.begin(), pending_.end(), is_unknown);
+    turn_away(*first);
+    pending_.erase(first);
   }
 
   void advance(Pending& one) {

@@ -67,8 +67,6 @@ class TcpTransport final : public Transport {
                         std::size_t length, std::size_t total) noexcept;
   Progress refuse(int peer, Errc code, const std::string& why) noexcept;
   Progress ended(Gate& gate, int peer, bool awaited) noexcept;
-  Progress park_slowly(Deadline deadline) noexcept;
-  void yield() noexcept;
   Progress not_parked() noexcept;
   void linger() noexcept;
 
@@ -82,12 +80,6 @@ class TcpTransport final : public Transport {
   std::vector<Flow> sending_, receiving_;
   bool moved_ = false;     // bytes, since the last park: even if no frame became complete
   std::uint32_t dry_ = 0;  // attempts in vain since the last park
-
-  // Waiting, from cheap to dear: see park_slowly().
-  bool is_crowded_;  // there are more ranks than cores
-  int spins_ = 200, yields_ = 40;
-  int idle_ = 0;
-  int sleep_first_ = 0;  // waits left that skip yielding, because a stranger has our core
 };
 
 }  // namespace sinew::tcp

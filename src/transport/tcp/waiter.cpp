@@ -1,8 +1,41 @@
 #include "transport/tcp/waiter.hpp"
 
+#include <sched.h>
+
 #include <ctime>
 
 namespace sinew::tcp {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr int kSpins = 200;  // each a call into the kernel: about 50 to 100 us together
+constexpr int kYields = 40;
+constexpr int kSleepFirst = 1000;  // waits that go straight to sleep after meeting a stranger
+constexpr Clock::duration kStranger = 300us;  // a yield that took longer may have met one
+
+}  // namespace
+
+// Trying again is cheapest when whoever we wait for has a core of its own; a yield is cheap when
+// the next in line is another rank; sleeping is dear, but the only way past a stranger on our core.
+bool Waiter::linger() noexcept {
+  ++idle_;
+  if (!crowded_ && idle_ <= kSpins) {
+    look();
+    return true;
+  }
+  if (!crowded_ || idle_ > kYields || sleep_first_ > 0) return false;
+  yield();
+  return true;
+}
+
+void Waiter::yield() noexcept {
+  const auto before = Clock::now();
+  sched_yield();
+  // The core was away for long, and still nothing has come: it was lent to a stranger.
+  if (Clock::now() - before > kStranger && !sees_any()) sleep_first_ = kSleepFirst;
+  look();
+}
 
 bool Waiter::sees_any() noexcept {
   const auto entries = fill_entries();
@@ -21,6 +54,7 @@ void Waiter::look() noexcept {
 }
 
 bool Waiter::sleep(std::chrono::nanoseconds most) noexcept {
+  if (sleep_first_ > 0) --sleep_first_;
   const auto entries = fill_entries();
   const timespec limit{most.count() / 1'000'000'000, most.count() % 1'000'000'000};
   const bool woken = ppoll(entries_.data(), entries, &limit, nullptr) > 0;

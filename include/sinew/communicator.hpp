@@ -24,6 +24,7 @@ struct Options {
   std::string algorithm{};        // for every collective that has it; "": choose by cost
   std::uint64_t chunk_bytes = 0;  // pipelining; 0: choose
   std::string transport{};        // of connect(): "auto", "shm", "tcp"; "": as SINEW_TRANSPORT says
+  bool tls = false;               // of connect(): TLS over sockets, as with SINEW_TLS=1
 };
 
 /// What may differ from call to call.

@@ -59,7 +59,7 @@ std::size_t allocations_of(Communicator& communicator, const Call& call, int rep
   return allocations - before;
 }
 
-void expect_none(int size, std::size_t count, int repeats, bool tcp = false) {
+void expect_none(int size, std::size_t count, int repeats, bool tcp = false, bool tls = false) {
   test::Complaints wrong(size);
   const auto body = [&](Communicator& communicator) {
     const auto elements = count * static_cast<std::size_t>(size);
@@ -96,6 +96,7 @@ void expect_none(int size, std::size_t count, int repeats, bool tcp = false) {
   };
   test::LocalSetup setup;
   setup.tcp = tcp;
+  setup.tls = tls;
   test::on_local(size, body, setup);
   EXPECT_EQ(wrong.text(), "");
 }
@@ -119,6 +120,7 @@ TEST(Allocations, are_none_when_calls_are_sliced_or_ranks_share_cores) {
 TEST(Allocations, are_none_over_sockets) {
   expect_none(2, 33, 200, true);
   expect_none(3, 300'000, 3, true);
+  expect_none(3, 300'000, 2, true, true);
 }
 
 }  // namespace

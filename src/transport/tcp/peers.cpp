@@ -36,12 +36,13 @@ int in_flight(const Socket& socket) {
 
 }  // namespace
 
-Peers::Peers(int rank, std::uint32_t epoch, std::vector<Socket> control)
+Peers::Peers(int rank, std::uint32_t epoch, std::vector<Stream> control)
     : rank_(rank), epoch_(epoch), epoll_(epoll_create1(EPOLL_CLOEXEC)), states_(control.size()) {
   if (!epoll_.valid())
     throw Error(Errc::system, fmt::format("epoll_create1: {}", std::strerror(errno)));
   for (int peer = 0; peer < size(); ++peer) {
-    auto& socket = control[static_cast<std::size_t>(peer)];
+    auto& stream = control[static_cast<std::size_t>(peer)];
+    const auto& socket = stream.socket();
     state(peer).open = socket.valid();
     if (socket.valid()) {
       state(peer).route =
@@ -53,7 +54,7 @@ Peers::Peers(int rank, std::uint32_t epoch, std::vector<Socket> control)
       if (epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, socket.get(), &event) != 0)
         throw Error(Errc::system, fmt::format("epoll_ctl: {}", std::strerror(errno)));
     }
-    links_.emplace_back(std::move(socket));
+    links_.emplace_back(std::move(stream));
   }
 }
 
@@ -101,17 +102,17 @@ Progress Peers::poll() noexcept {
 
 void Peers::read(int peer) {
   if (!state(peer).open) return;
-  const auto fault =
+  const bool goes_on =
       link(peer).read([&](const wire::Frame& frame, std::span<const std::byte> payload) {
         take(peer, frame, payload);
       });
-  if (fault.empty()) return;
+  if (goes_on) return;
   state(peer).open = false;
   epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, link(peer).socket().get(), nullptr);
   if (!state(peer).left)
     take_failure({Errc::peer_lost, peer,
                   fmt::format("rank {} is gone: its connection to rank {} ({}) ended: {}", peer,
-                              rank_, state(peer).route, fault)});
+                              rank_, state(peer).route, link(peer).why())});
 }
 
 void Peers::take(int peer, const wire::Frame& frame, std::span<const std::byte> payload) {

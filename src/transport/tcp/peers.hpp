@@ -16,7 +16,7 @@ namespace sinew::tcp {
 class Peers {
  public:
   /// `control`: a connection to each other rank, by rank; the own place is empty.
-  Peers(int rank, std::uint32_t epoch, std::vector<Socket> control);
+  Peers(int rank, std::uint32_t epoch, std::vector<Stream> control);
   Peers(const Peers&) = delete;
   Peers& operator=(const Peers&) = delete;
 

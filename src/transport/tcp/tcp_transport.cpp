@@ -20,20 +20,20 @@ using namespace std::chrono_literals;
 constexpr Clock::duration kLongestSleep = 5ms;  // then the caller looks at its deadline
 constexpr std::uint32_t kDryLooks = 256;        // attempts without park between two looks around
 
-std::vector<Socket> take_control(Mesh& mesh) {
-  std::vector<Socket> control;
-  for (auto& sockets : mesh.sockets)
-    control.push_back(sockets.empty() ? Socket() : std::move(sockets.front()));
+std::vector<Stream> take_control(Mesh& mesh) {
+  std::vector<Stream> control;
+  for (auto& streams : mesh.streams)
+    control.push_back(streams.empty() ? Stream() : std::move(streams.front()));
   return control;
 }
 
 std::vector<std::vector<Connection>> take_data(Mesh& mesh, const Slots& slots, std::size_t chunk) {
-  std::vector<std::vector<Connection>> connections(mesh.sockets.size());
-  for (std::size_t peer = 0; peer < mesh.sockets.size(); ++peer)
-    for (std::size_t slot = 1; slot < mesh.sockets[peer].size(); ++slot) {
+  std::vector<std::vector<Connection>> connections(mesh.streams.size());
+  for (std::size_t peer = 0; peer < mesh.streams.size(); ++peer)
+    for (std::size_t slot = 1; slot < mesh.streams[peer].size(); ++slot) {
       // Messages are never reduced on the way, so that their connection needs no bounce.
       const bool bounces = static_cast<int>(slot) != slots.of(kMessageChannel, 0);
-      connections[peer].emplace_back(std::move(mesh.sockets[peer][slot]), bounces ? chunk : 0);
+      connections[peer].emplace_back(std::move(mesh.streams[peer][slot]), bounces ? chunk : 0);
     }
   return connections;
 }
@@ -78,7 +78,7 @@ void TcpTransport::linger() noexcept {
   const auto until = Clock::now() + 1s;
   for (auto& all : connections_)
     for (auto& connection : all) {
-      const auto& socket = connection.socket();
+      const auto& socket = connection.stream().socket();
       shutdown(socket.get(), SHUT_WR);
       while (unread_bytes(socket) > 0 && unsent_bytes(socket) > 0 && Clock::now() < until)
         std::this_thread::sleep_for(1ms);
@@ -148,7 +148,7 @@ Progress TcpTransport::send_frame(Transfer& transfer, std::span<const std::byte>
     case Connection::Io::ended:
       break;
   }
-  return ended(to.out, transfer.peer, true);
+  return ended(to, to.out, transfer.peer, true);
 }
 
 template <class Target>
@@ -189,7 +189,7 @@ Progress TcpTransport::receive_frame(Transfer& transfer, std::span<std::byte> da
       waiter_.shut(from.in);
       return Progress::pending;
     case Connection::Io::ended:
-      return ended(from.in, transfer.peer, transfer.awaited || from.is_receiving());
+      return ended(from, from.in, transfer.peer, transfer.awaited || from.is_receiving());
   }
   const auto got = from.payload(into);
   if (from.arriving.summed && wire::sum_of(got) != from.arriving.payload_sum) [[unlikely]]
@@ -268,8 +268,10 @@ Progress TcpTransport::refuse(int peer, Errc code, const std::string& why) noexc
   return Progress::failed;
 }
 
-Progress TcpTransport::ended(Gate& gate, int peer, bool awaited) noexcept {
+Progress TcpTransport::ended(Connection& connection, Gate& gate, int peer, bool awaited) noexcept {
   gate.descriptor = -1;
+  if (connection.stream().is_damaged())
+    return refuse(peer, Errc::peer_lost, "it " + connection.stream().why());
   return peers_.ended(peer, awaited);
 }
 

@@ -66,7 +66,7 @@ class TcpTransport final : public Transport {
   Progress check_header(Connection& from, const Transfer& transfer, std::uint64_t offset,
                         std::size_t length, std::size_t total) noexcept;
   Progress refuse(int peer, Errc code, const std::string& why) noexcept;
-  Progress ended(Gate& gate, int peer, bool awaited) noexcept;
+  Progress ended(Connection& connection, Gate& gate, int peer, bool awaited) noexcept;
   Progress not_parked() noexcept;
   void linger() noexcept;
 

@@ -5,6 +5,7 @@
 #include <poll.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
 #include <random>
 #include <thread>
@@ -105,6 +106,84 @@ TEST(TcpJoin, ranks_with_different_options_are_refused_and_both_are_named) {
   }
 }
 
+/// Says that everybody has this rank's options, as a store might that strangers can write to.
+class FlatteringStore final : public Store {
+ public:
+  FlatteringStore(std::shared_ptr<Store> inner, std::string agreed)
+      : inner_(std::move(inner)), agreed_(std::move(agreed)) {}
+  void set(std::string_view key, std::string_view value) override { inner_->set(key, value); }
+  std::string get(std::string_view key, Deadline deadline) override {
+    auto card = tcp::read_card(inner_->get(key, deadline));
+    card.agreed = agreed_;
+    return tcp::write_card(card);
+  }
+
+ private:
+  std::shared_ptr<Store> inner_;
+  std::string agreed_;
+};
+
+/// What each of two ranks has to say when only one of them was told to speak TLS.
+std::array<std::string, 2> half_sealed(int sealed, bool flatter) {
+  const auto store = std::make_shared<test::SharedStore>();
+  std::array<std::string, 2> stories;
+  std::vector<std::thread> threads;
+  for (int rank = 0; rank < 2; ++rank)
+    threads.emplace_back([&, rank] {
+      auto join = seat(store, rank, 2);
+      join.options.tls = rank == sealed;
+      if (flatter)
+        join.store = std::make_shared<FlatteringStore>(
+            store, fmt::format("chunk=262144,streams=1,checksum=on,tls={}",
+                               join.options.tls ? "on" : "off"));
+      try {
+        (void)join_tcp(join, Clock::now() + 1s);
+      } catch (const Error& error) {
+        stories[static_cast<std::size_t>(rank)] = error.what();
+      }
+    });
+  for (auto& thread : threads) thread.join();
+  return stories;
+}
+
+TEST(TcpJoin, a_rank_without_tls_is_refused_by_ranks_with_it_and_all_are_told) {
+  for (const int sealed : {0, 1}) {
+    for (const auto& story : half_sealed(sealed, false)) {
+      EXPECT_TRUE(has(story, "tls=on")) << story;
+      EXPECT_TRUE(has(story, "tls=off")) << story;
+    }
+    for (const auto& story : half_sealed(sealed, true)) {
+      EXPECT_TRUE(has(story, "speak")) << story;
+      EXPECT_TRUE(has(story, "give --tls (SINEW_TLS=1) to all ranks, or to none")) << story;
+    }
+  }
+}
+
+TEST(TcpJoin, the_death_of_a_rank_is_seen_through_tls) {
+  TcpOptions options;
+  options.tls = true;
+  test::ForkedRanks ranks(
+      3,
+      [](const test::Seat& seat) {
+        auto communicator = seat.join();
+        std::vector<float> data(300'000, 1);
+        communicator.allreduce(std::span(data));
+        if (seat.rank == 1) ::_exit(0);
+        try {
+          for (int i = 0; i < 3; ++i) communicator.allreduce(std::span(data));
+        } catch (const Error& error) {
+          seat.tell(error.what());
+        }
+      },
+      test::Medium::tcp, options);
+  const auto told = ranks.finish(20s);
+  for (const int rank : {0, 2}) {
+    const auto& lines = told[static_cast<std::size_t>(rank)].lines;
+    ASSERT_EQ(lines.size(), 1U);
+    EXPECT_TRUE(has(lines[0], "rank 1 is gone")) << lines[0];
+  }
+}
+
 TEST(TcpJoin, works_over_ipv6_and_by_the_name_of_an_interface) {
   for (const auto where : {"::1", "lo"}) {
     TcpOptions options;
@@ -122,20 +201,23 @@ TEST(TcpJoin, works_over_ipv6_and_by_the_name_of_an_interface) {
   }
 }
 
-TEST(TcpJoin, a_rank_with_another_token_is_turned_away_and_told) {
+void expect_told_of_another_token(bool tls) {
   const auto store = std::make_shared<test::SharedStore>();
   std::string inside, outside;
   std::thread honest([&] {
     try {
-      (void)join_tcp(seat(store, 0, 2), Clock::now() + 2s);
+      auto join = seat(store, 0, 2);
+      join.options.tls = tls;
+      (void)join_tcp(join, Clock::now() + 800ms);
     } catch (const Error& error) {
       inside = error.what();
     }
   });
   auto stranger = seat(store, 1, 2);
   stranger.token.bytes[0] = std::byte{1};
+  stranger.options.tls = tls;
   try {
-    (void)join_tcp(stranger, Clock::now() + 2s);
+    (void)join_tcp(stranger, Clock::now() + 800ms);
   } catch (const Error& error) {
     outside = error.what();
   }
@@ -143,6 +225,11 @@ TEST(TcpJoin, a_rank_with_another_token_is_turned_away_and_told) {
   EXPECT_TRUE(has(outside, "cannot connect to rank 0")) << outside;
   EXPECT_TRUE(has(outside, "token")) << outside;
   EXPECT_TRUE(has(inside, "rank(s) 1 of 2")) << inside;
+  EXPECT_TRUE(has(inside, "turned away, one of which")) << inside;
+}
+
+TEST(TcpJoin, a_rank_with_another_token_is_turned_away_and_told) {
+  for (const bool tls : {false, true}) expect_told_of_another_token(tls);
 }
 
 /// Connects to a rank's port, as anybody can.

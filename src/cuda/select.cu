@@ -60,6 +60,11 @@ __device__ std::uint64_t scan_in_warp(std::uint64_t counts) {
   return counts;
 }
 
+__device__ std::uint32_t sum_in_warp(std::uint32_t value) {
+  for (int reach = 16; reach > 0; reach /= 2) value += __shfl_xor_sync(kAll, value, reach);
+  return value;
+}
+
 /// Where an element lies: those of a thread, row by row.
 __device__ std::size_t first_of(int tile, int row) {
   return static_cast<std::size_t>(tile) * kTile + 4 * (row * kThreads + threadIdx.x);
@@ -149,18 +154,18 @@ __global__ void __launch_bounds__(kTilesPlaced * 32)
   std::uint32_t before = 0;
   for (int i = static_cast<int>(threadIdx.x); i < first; i += kTilesPlaced * 32)
     before += counts[i];
-  before = __reduce_add_sync(kAll, before);
+  before = sum_in_warp(before);
   if (lane == 0) sums[warp] = before;
   __syncthreads();
   if (warp == 0) {
-    before = __reduce_add_sync(kAll, sums[lane]);
+    before = sum_in_warp(sums[lane]);
     if (lane == 0) before_block = before;
   }
   __syncthreads();
   const int tile = first + warp;
   // What the tiles of the block have that come before this warp's.
   const std::uint32_t own = first + lane < tiles ? counts[first + lane] : 0;
-  const std::uint32_t to = before_block + __reduce_add_sync(kAll, lane < warp ? own : 0);
+  const std::uint32_t to = before_block + sum_in_warp(lane < warp ? own : 0);
   if (tile >= tiles) return;
   const std::uint32_t count = __shfl_sync(kAll, own, warp);
   if (tile == tiles - 1 && lane == 0) *items.count = to + count;

@@ -1,0 +1,68 @@
+"""bench/faults judges rightly: what it says of fates that are known, and that it runs at all."""
+import os
+import pathlib
+import subprocess
+import sys
+import unittest
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+sys.path.insert(0, str(ROOT / "bench" / "faults"))
+from outcome import CASES, names, summarize  # noqa: E402
+
+BUILD = pathlib.Path(os.environ.get("SINEW_BUILD", ROOT / "build" / "release"))
+
+
+def run(*fates, victim=2, said="", left=(), processes_left=0):
+    return {"victim": victim, "fates": dict(enumerate(fates)), "said": said, "left": list(left),
+            "processes_left": processes_left}
+
+
+def error(text, after_s=0.01):
+    return {"what": "error", "after_s": after_s, "text": text, "said": []}
+
+
+class Outcome(unittest.TestCase):
+    def test_a_rank_that_speaks_is_not_a_rank_that_is_named(self):
+        self.assertTrue(names("rank 0, allreduce #3: rank 2 is gone", 2))
+        self.assertFalse(names("rank 2, allreduce #3: rank 0 is gone", 2))
+        self.assertFalse(names("Connection closed by peer [127.0.0.1]:2", 2))
+        self.assertFalse(names("rank 21 is gone", 2))
+
+    def test_errors_are_counted_and_so_are_names(self):
+        text = summarize("kill", [run(error("rank 2 is gone"), error("closed"))])["text"]
+        self.assertEqual(text, "error to 2 of 2 after 10 ms (most 10 ms), 1 of 2 name the rank")
+
+    def test_wrong_data_and_hanging_are_said(self):
+        wrong = {"what": "finished", "said": ["wrong", "next-right"]}
+        text = summarize("type", [run(wrong, {"what": "hangs", "said": []})])["text"]
+        self.assertEqual(text, "**wrong data** to 1 of 2; 1 of 2 hang")
+
+    def test_what_launchers_say_counts_when_ranks_say_nothing(self):
+        killed = {"what": "killed", "after_s": 1.0, "said": []}
+        self.assertIn("the launcher names", summarize("kill", [run(killed, said="process rank 2 with PID 0")])["text"])
+        self.assertIn("nobody is named", summarize("kill", [run(killed, said="EXIT CODE: 9")])["text"])
+
+    def test_what_is_left_is_said(self):
+        text = summarize("kill", [run(error("x"), left=["/dev/shm/a"], processes_left=3)])["text"]
+        self.assertIn("3 processes left; left: 1 files or segments", text)
+
+    def test_a_run_that_failed_is_no_result(self):
+        self.assertIn("could not be run", summarize("kill", [{"failed": "no mpirun"}])["text"])
+
+
+@unittest.skipUnless((BUILD / "libexec/sinew/sinew-fault-sinew").exists(), "nothing is built")
+class Faults(unittest.TestCase):
+    def test_a_killed_rank_of_sinew_is_named_by_all(self):
+        command = [sys.executable, str(ROOT / "bench/faults/faults.py"), "--build", str(BUILD),
+                   "--trials", "1", "--systems", "sinew-tcp", "--cases", "kill,reduction"]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=100)
+        if done.returncode == 3:
+            self.skipTest(done.stderr)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("3 of 3 name the rank", done.stdout)
+        self.assertIn(CASES["reduction"].title, done.stdout)
+        self.assertIn("8 of 8 name the rank", done.stdout)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -5,7 +5,7 @@ one table: what the ranks get, after how long, who is named, what is left behind
 usage: faults.py [--build BUILD] [--trials N] [--systems A,B] [--cases A,B] [--json FILE] [--write]
        faults.py --from FILE [--write]       the table of an earlier run
 
-Every run is in namespaces of its own (processes, network, /dev/shm, /tmp) with a hard limit, and
+Every run is in namespaces of its own (processes, network, segments, /tmp) with a hard limit, and
 whatever it leaves dies with them. Needs root or user namespaces; Python's standard library alone.
 --write puts the table into docs/reliability.md. Exit: 0 done, 3 something is missing.
 """
@@ -17,7 +17,7 @@ import shutil
 import subprocess
 import sys
 
-from outcome import CASES, summarize
+from outcome import CASES, names, summarize
 from table import print_table, write_page
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -27,7 +27,7 @@ HARD_LIMIT_S = 60
 
 def unshare():
     """The command that gives one its own place, or None."""
-    flags = ["--mount", "--net", "--pid", "--fork", "--kill-child", "--propagation", "private"]
+    flags = ["--mount", "--net", "--pid", "--ipc", "--fork", "--kill-child", "--propagation", "private"]
     for extra in ([], ["--user", "--map-root-user"]):
         command = ["unshare", *extra, *flags]
         if shutil.which("unshare") and subprocess.run([*command, "true"], capture_output=True).returncode == 0:
@@ -56,7 +56,16 @@ def run_one(place, build, system, case, elements, trial):
         return {"failed": f"no end after {HARD_LIMIT_S} s"}
     if done.returncode != 0:
         return {"failed": done.stderr.strip()[-500:]}
-    return json.loads(done.stdout)
+    run = json.loads(done.stdout)
+    if "said" in run:  # by the launcher; long, and full of names that are this machine's alone
+        run["launcher_names"] = names(run.pop("said"), run["victim"])
+    for fate in run.get("fates", {}).values():
+        if fate["what"] == "error":
+            fate["names"] = names(fate["text"], run["victim"])
+            fate["text"] = fate["text"][:160]
+        if "after_s" in fate:
+            fate["after_s"] = round(fate["after_s"], 6)
+    return run
 
 
 def measure(arguments):
@@ -74,9 +83,9 @@ def measure(arguments):
             runs = [run_one(place, build, system, case, elements, trial)
                     for elements in kind.elements
                     for trial in range(kind.trials(arguments.trials))]
-            results.append({"system": system, "case": case, **summarize(case, runs), "runs": runs})
-            print(f"faults: {system}, {case}: {results[-1]['text']}", file=sys.stderr)
-    return {"command": "bench/faults/faults.py " + " ".join(sys.argv[1:]), "results": results}
+            results.append({"system": system, "case": case, "runs": runs})
+            print(f"faults: {system}, {case}: {summarize(case, runs)}", file=sys.stderr)
+    return {"results": results}
 
 
 def merge(old, new):
@@ -84,7 +93,7 @@ def merge(old, new):
     again = {(r["system"], r["case"]) for r in new["results"]}
     kept = [r for r in old["results"] if (r["system"], r["case"]) not in again]
     order = {s: i for i, s in enumerate(SYSTEMS)}
-    return {**new, "results": sorted(kept + new["results"], key=lambda r: order[r["system"]])}
+    return {"results": sorted(kept + new["results"], key=lambda r: order[r["system"]])}
 
 
 def main():

@@ -249,7 +249,8 @@ def main():
     hanging = case == "stop" or any(f["what"] == "hangs" for f in told["fates"].values())
     time.sleep(0.2)
     killed = job.end()
-    print(json.dumps({**told, "processes_left": 0 if hanging else killed, "left": left_behind()}))
+    print(json.dumps({**told, "processes_left": 0 if hanging else killed,
+                      "files_left": len(left_behind())}))
 
 
 if __name__ == "__main__":

@@ -33,20 +33,19 @@ def names(text, rank):
 def summarize(case, runs):
     failed = [run["failed"] for run in runs if "failed" in run]
     if failed:
-        return {"text": "could not be run: " + failed[0], "bad": True}
-    return strangers_in(runs[0]) if case == "strangers" else fates_in(case, runs)
+        return "could not be run: " + failed[0]
+    return strangers_in(runs[0]) if case == "strangers" else fates_in(runs)
 
 
 def strangers_in(run):
     hosts = sorted({place.rsplit(":", 1)[0] for place in run["listeners"]})
     if not run["listeners"]:
-        return {"text": "nobody listens"}
+        return "nobody listens"
     where = f"{len(run['listeners'])} port(s) at {', '.join(hosts)}"
-    ended = len(run["ended"])
-    return {"text": f"{ended} of {run['probes']} probes end the job; {where}", "bad": ended > 0}
+    return f"{len(run['ended'])} of {run['probes']} probes end the job; {where}"
 
 
-def fates_in(case, runs):
+def fates_in(runs):
     fates = [fate for run in runs for fate in run["fates"].values()]
     counts = collections.Counter(fate["what"] for fate in fates)
     # A rank that returned wrong data as if all were well, whatever came later.
@@ -64,24 +63,23 @@ def fates_in(case, runs):
                      + ("" if counts["error"] else f", {who(runs)}"))
     if counts["hangs"]:
         parts.append(f"{counts['hangs']} of {len(fates)} hang")
-    if counts["finished"] and not wrong:
-        parts.append(f"{counts['finished']} of {len(fates)} notice nothing")
-    left = sorted({thing for run in runs for thing in run["left"]})
-    processes = sum(run["processes_left"] for run in runs)
-    if processes:
-        parts.append(f"{processes} processes left")
-    if left:
-        parts.append(f"left: {len(left)} files or segments")
-    return {"text": "; ".join(parts), "wrong": wrong, **counts, "left": left, "processes_left": processes}
+    lucky = sum(1 for fate in fates if fate["what"] == "finished" and "wrong" not in fate["said"])
+    if lucky:
+        parts.append(f"{lucky} of {len(fates)} notice nothing")
+    # Whoever hangs is killed by us, and cannot clean up.
+    ended = [run for run in runs if all(fate["what"] != "hangs" for fate in run["fates"].values())]
+    for what in ("processes", "files"):
+        if sum(run[what + "_left"] for run in ended):
+            parts.append(f"{sum(run[what + '_left'] for run in ended)} {what} left")
+    return "; ".join(parts)
 
 
 def who(runs):
     """Of the ranks with an error, how many were told the right name; else what the launcher says."""
-    errors = [(fate["text"], run["victim"]) for run in runs for fate in run["fates"].values()
-              if fate["what"] == "error"]
-    named = sum(names(text, victim) for text, victim in errors)
+    errors = [fate for run in runs for fate in run["fates"].values() if fate["what"] == "error"]
+    named = sum(fate["names"] for fate in errors)
     if errors and named:
         return f"{named} of {len(errors)} name the rank"
-    if any(names(run["said"], run["victim"]) for run in runs):
+    if any(run["launcher_names"] for run in runs):
         return "the launcher names the rank"
     return "nobody is named"

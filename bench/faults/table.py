@@ -2,7 +2,7 @@
 import contextlib
 import io
 
-from outcome import CASES
+from outcome import CASES, summarize
 
 TITLES = {"sinew-shm": "Sinew, shm", "sinew-tcp": "Sinew, tcp", "gloo": "Gloo", "openmpi": "Open MPI",
           "mpich": "MPICH"}
@@ -10,7 +10,7 @@ BEGIN, END = "<!-- table: bench/faults/faults.py -->", "<!-- end -->"
 
 
 def print_table(measured):
-    cells = {(r["case"], r["system"]): r["text"] for r in measured["results"]}
+    cells = {(r["case"], r["system"]): summarize(r["case"], r["runs"]) for r in measured["results"]}
     systems = [s for s in TITLES if any(system == s for _, system in cells)]
     print("| | " + " | ".join(TITLES[s] for s in systems) + " |")
     print("|---" * (len(systems) + 1) + "|")

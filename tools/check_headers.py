@@ -3,7 +3,8 @@
 
 A header gets the flags of a source file of its own layer, so that a leaf's header finds what the
 leaf needs; public headers get those of the lowest layer. Left out: layers that this build leaves
-out (an optional leaf) or compiles with nvcc, and -inl.hpp, which Highway reads once a target and never alone.
+out (an optional leaf) or compiles with nvcc, and -inl.hpp, which Highway reads once a target and
+never alone.
 """
 
 import sys

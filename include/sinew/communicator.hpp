@@ -28,6 +28,9 @@ struct Options {
   /// What the user should know although nothing is lost: strangers who knock at the job's port.
   /// Rarely called, perhaps from another thread; empty: nobody is told.
   std::function<void(std::string_view)> warn{};
+  /// Sees every step and operation, also of communicators that come from this one; null: nobody.
+  /// connect() makes one that writes a trace when SINEW_TRACE names a folder.
+  std::shared_ptr<Observer> observer{};
 };
 
 /// What may differ from call to call.

@@ -11,6 +11,7 @@
 #include "cli/arguments.hpp"
 #include "kernel/reduce.hpp"
 #include "measure/measure.hpp"
+#include "runtime/tracing.hpp"
 #include "transport/cores.hpp"
 #include "transport/domain.hpp"
 #include "transport/local/local.hpp"
@@ -239,7 +240,10 @@ Options options_for(const BenchSetup& setup) {
 
 void serve_as_sinew(bench::Control& control, std::unique_ptr<Transport> transport,
                     const BenchSetup& setup) {
-  Communicator communicator(std::move(transport), options_for(setup));
+  auto options = options_for(setup);
+  if (!setup.trace.empty())
+    options.observer = trace_to(setup.trace, transport->rank(), transport->size());
+  Communicator communicator(std::move(transport), options);
   if (!setup.schedule.empty()) communicator.install(parse_world(read_text(setup.schedule)));
   SinewContender contender(std::move(communicator), setup);
   if (!setup.schedule.empty()) contender.set_installed();

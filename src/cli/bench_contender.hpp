@@ -24,6 +24,7 @@ struct BenchSetup {
   std::string schedule;                           // a document to install, or ""
   Emulation emulation;                            // of a cluster, if any
   TcpOptions tcp;                                 // where the transport is tcp
+  std::string trace;                              // a folder for traces, or ""
   Token token = Token::make();                    // the same
 };
 

@@ -150,6 +150,7 @@ std::optional<int> parse_bench(BenchOptions& o, int argc, char** argv) {
   app.add_option("--schedule", o.setup.schedule, "a schedule document to verify and run");
   app.add_option("--style", o.style, "nccl, csv or json")->capture_default_str();
   app.add_option("-o", o.folder, "run folder: bench.json is written there");
+  app.add_option("--trace", o.setup.trace, "folder where our ranks write what they do");
   app.add_flag("--json", o.json, "the same as --style json");
   app.add_flag("--percentiles", o.percentiles, "show min and p99 too");
   app.add_flag("--explain", o.explain, "show every candidate algorithm with its estimated cost");

@@ -26,6 +26,7 @@ constexpr std::array kVerbs = std::to_array<Verb>({
     {"draw", "a schedule as text, SVG, JSON or GOAL", run_draw},
     {"demo", "every collective on small numbers: before, after, steps, bytes", run_demo},
     {"bench", "time collectives, beside Open MPI, MPICH and Gloo if asked", run_bench},
+    {"profile", "what an MPI program communicates, without rebuilding it", run_profile},
     {"launch", "start ranks of a program on this host", run_launch},
     {"doctor", "what on this machine would get in the way, and its repair", run_doctor},
 });
@@ -38,6 +39,7 @@ Examples:
   sinew draw allreduce --algo ring -p 4 --format svg > ring.svg
   sinew demo collectives -p 4
   sinew bench allreduce -p 2,8 -b 8 -e 16M -f 8 --against openmpi,mpich,gloo
+  sinew profile -- mpirun -n 4 ./program
   sinew launch -n 4 -- ./program --its-option
 
 `sinew VERB --help` explains a verb. Results go to stdout, talk to stderr.

@@ -11,6 +11,7 @@
 #include "base/text.hpp"
 #include "runtime/environment.hpp"
 #include "runtime/meeting.hpp"
+#include "runtime/tracing.hpp"
 #include "transport/local/local.hpp"
 #include "transport/routed/routed.hpp"
 #include "transport/shm/shm.hpp"
@@ -78,7 +79,10 @@ std::unique_ptr<Transport> join(const std::string& wanted, const Environment& en
 Communicator connect(const Options& options) {
   const auto environment = read_environment(process_environment());
   const auto wanted = wanted_transport(options, environment);
-  return Communicator(join(wanted, environment, options, Clock::now() + options.timeout), options);
+  auto traced = options;
+  if (!environment.trace.empty() && traced.observer == nullptr)
+    traced.observer = trace_to(environment.trace, environment.rank, environment.size);
+  return Communicator(join(wanted, environment, traced, Clock::now() + traced.timeout), traced);
 }
 
 void run_local(int size, const std::function<void(Communicator&)>& body, const Options& options) {

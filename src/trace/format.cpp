@@ -1,0 +1,124 @@
+#include "trace/format.hpp"
+
+#include <cstring>
+
+namespace sinew::trace {
+namespace {
+
+// Sixteen bits would let two changes cancel too easily where nothing else guards the bytes.
+std::uint64_t mixed(const void* bytes, std::size_t size) noexcept {
+  std::uint64_t check = 0x9E3779B97F4A7C15U;
+  for (std::size_t at = 0; at < size; at += 8) {
+    std::uint64_t word = 0;
+    std::memcpy(&word, static_cast<const std::byte*>(bytes) + at, 8);
+    check = (check ^ word) * 0xD1342543DE82EF95U;
+    check ^= check >> 29;
+  }
+  return check;
+}
+
+std::uint64_t exclusive_or(const void* bytes, std::size_t size) noexcept {
+  std::uint64_t all = 0;
+  for (std::size_t at = 0; at < size; at += 8) {
+    std::uint64_t word = 0;
+    std::memcpy(&word, static_cast<const std::byte*>(bytes) + at, 8);
+    all ^= word;
+  }
+  return all;
+}
+
+bool is_note(const NoteHeader& note, const std::byte* text, std::size_t room) noexcept {
+  return note.kind >= NoteKind::info && note.kind <= NoteKind::region && note.length <= room &&
+         padded(note.length) <= room && check_of(note, text) == note.check;
+}
+
+template <class Item>
+std::size_t valid_items(const std::byte* payload, std::size_t most) noexcept {
+  std::size_t count = 0;
+  for (; count < most; ++count) {
+    Item item;
+    std::memcpy(&item, payload + count * sizeof item, sizeof item);
+    if constexpr (sizeof item == sizeof(Slot)) {
+      if (item.check != check_of(item)) break;
+    } else if ((item.tail & 0xFFFF) != check_of(item)) {
+      break;
+    }
+  }
+  return count * sizeof(Item);
+}
+
+}  // namespace
+
+std::uint16_t check_of(const Slot& slot) noexcept {
+  Slot copy = slot;
+  copy.check = 0;
+  return static_cast<std::uint16_t>(fold(exclusive_or(&copy, sizeof copy / 2)) ^ kSalt);
+}
+
+std::uint16_t check_of(const NoteHeader& note, const std::byte* text) noexcept {
+  NoteHeader copy = note;
+  copy.check = 0;
+  const auto all = exclusive_or(&copy, sizeof copy) ^ exclusive_or(text, padded(note.length));
+  return static_cast<std::uint16_t>(fold(all) ^ kSalt);
+}
+
+std::uint64_t fixed_check(const BlockHeader& header) noexcept {
+  BlockHeader copy = header;
+  copy.state = BlockState::open;
+  return mixed(&copy, offsetof(BlockHeader, fixed));
+}
+
+std::uint64_t fixed_check(const FileHeader& header) noexcept {
+  return mixed(&header, offsetof(FileHeader, fixed));
+}
+
+std::uint64_t moment_check(const Moment& moment) noexcept { return mixed(&moment, sizeof moment); }
+
+std::size_t used_bytes(BlockKind kind, const std::byte* payload) noexcept {
+  switch (kind) {
+    case BlockKind::file:
+      return sizeof(FileHeader);
+    case BlockKind::counters:
+      return valid_items<Slot>(payload, kSlotsPerBlock);
+    case BlockKind::records:
+      return valid_items<Record>(payload, kRecordsPerBlock);
+    case BlockKind::notes:
+      break;
+  }
+  std::size_t at = 0;
+  while (at + sizeof(NoteHeader) <= kPayloadBytes) {
+    NoteHeader note;
+    std::memcpy(&note, payload + at, sizeof note);
+    const auto text = at + sizeof note;
+    if (!is_note(note, payload + text, kPayloadBytes - text)) break;
+    at = text + padded(note.length);
+  }
+  return at;
+}
+
+void checksum(const BlockHeader& header, const std::byte* payload, std::uint64_t sum[2]) noexcept {
+  std::uint64_t a = 1, b = 0;
+  const auto take = [&](const void* bytes, std::size_t size) {
+    for (std::size_t at = 0; at < size; at += 8) {
+      std::uint64_t word = 0;
+      std::memcpy(&word, static_cast<const std::byte*>(bytes) + at, 8);
+      a += word;
+      b += a;
+    }
+  };
+  take(&header, offsetof(BlockHeader, sum));
+  take(payload, header.used);
+  sum[0] = a;
+  sum[1] = b;
+}
+
+void seal(std::byte* block) noexcept {
+  BlockHeader header;
+  std::memcpy(&header, block, sizeof header);
+  header.used = used_bytes(header.kind, block + sizeof header);
+  header.state = BlockState::sealed;
+  checksum(header, block + sizeof header, header.sum);
+  std::memcpy(block, &header, sizeof header);
+}
+
+}  // namespace sinew::trace

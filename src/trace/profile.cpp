@@ -1,0 +1,169 @@
+#include "trace/profile.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdlib>
+
+#include "trace/arrivals.hpp"
+
+namespace sinew::trace {
+namespace {
+
+std::map<std::string, std::string> info_of(const Trace& trace) {
+  std::map<std::string, std::string> info;
+  const auto note = trace.notes.find({NoteKind::info, 0});
+  if (note == trace.notes.end()) return info;
+  const std::string& text = note->second;
+  for (std::size_t at = 0; at < text.size();) {
+    const auto end = std::min(text.find('\n', at), text.size());
+    const auto line = text.substr(at, end - at);
+    const auto equals = line.find('=');
+    if (equals != std::string::npos) info[line.substr(0, equals)] = line.substr(equals + 1);
+    at = end + 1;
+  }
+  return info;
+}
+
+std::string text_of(const Trace& trace, NoteKind kind, std::uint64_t id) {
+  const auto note = trace.notes.find({kind, id});
+  return id == 0 || note == trace.notes.end() ? "" : note->second;
+}
+
+CommunicatorInfo communicator_of(const std::string& text) {
+  CommunicatorInfo info;
+  info.name = text.substr(0, text.find('\n'));
+  if (const auto at = text.find("\nsize="); at != std::string::npos)
+    info.size = std::atoi(text.c_str() + at + 6);
+  if (const auto at = text.find("\nmembers="); at != std::string::npos)
+    info.members = text.substr(at + 9);
+  return info;
+}
+
+RankProfile rank_of(const Trace& trace) {
+  RankProfile rank;
+  rank.info = info_of(trace);
+  const auto number = [&](const char* key, int otherwise) {
+    const auto found = rank.info.find(key);
+    return found == rank.info.end() ? otherwise : std::atoi(found->second.c_str());
+  };
+  rank.rank = number("rank", -1);
+  rank.size = number("size", 0);
+  rank.process = trace.process;
+  rank.host = rank.info["host"];
+  rank.command = rank.info["command"];
+  rank.mpi = rank.info["mpi"];
+  rank.closed = trace.closed;
+  rank.problems = trace.problems;
+  std::uint64_t last = trace.latest_ns;
+  for (const auto& call : trace.records) last = std::max(last, call.begin_ns + call.duration_ns);
+  rank.elapsed_ns = static_cast<double>(last - std::min(last, trace.opened_ns));
+  return rank;
+}
+
+void warn(Profile& profile, const Trace& trace, const RankProfile& rank) {
+  const auto who =
+      rank.rank >= 0 ? fmt::format("rank {}", rank.rank) : fmt::format("process {}", rank.process);
+  if (!trace.closed)
+    profile.warnings.push_back(
+        fmt::format("{} did not end in order; counted up to its last call", who));
+  if (trace.lost_records)
+    profile.warnings.push_back(fmt::format("{}: no room for all records; counters are exact", who));
+  if (trace.lost_threads > 0)
+    profile.warnings.push_back(
+        fmt::format("{}: {} threads found no room and are missing", who, trace.lost_threads));
+  for (const auto& problem : trace.problems)
+    profile.warnings.push_back(fmt::format("{}: {}", who, problem));
+}
+
+ProfileKey key_of(const Trace& trace, const Key& key) {
+  return {routine_name(trace, key),
+          key.communicator,
+          key.bytes,
+          key.peer,
+          text_of(trace, NoteKind::label, key.label),
+          text_of(trace, NoteKind::region, key.region)};
+}
+
+void add_waits(Profile& profile, const std::vector<Trace>& traces) {
+  const auto arrivals = compare_arrivals(traces);
+  if (arrivals.several_hosts)
+    profile.warnings.emplace_back(
+        "ranks on several hosts have no common clock; waiting is not told from transfer");
+  for (const auto& wait : arrivals.waited) {
+    const auto key = key_of(traces[wait.trace], traces[wait.trace].counters[wait.counter].key);
+    for (Totals* const totals :
+         {&profile.rows[key], &profile.routines[key.routine], &profile.ranks[wait.trace].all}) {
+      totals->waited_ns += wait.waited_ns;
+      totals->resolved_ns += wait.duration_ns;
+      ++totals->resolved;
+    }
+  }
+  if (!arrivals.waited.empty()) profile.clock_error_ns = kClockErrorNs;
+}
+
+}  // namespace
+
+void Totals::add(const Counter& counter) {
+  Totals one;
+  one.calls = counter.calls;
+  one.sent = counter.sent;
+  one.received = counter.received;
+  one.total_ns = counter.total_ns;
+  one.shortest_ns = counter.shortest_ns;
+  one.longest_ns = counter.longest_ns;
+  one.in_flight_ns = counter.in_flight_ns;
+  one.blocked_ns = counter.waiting_ns;
+  add(one);
+}
+
+void Totals::add(const Totals& other) {
+  if (other.calls > 0)
+    shortest_ns = calls == 0 ? other.shortest_ns : std::min(shortest_ns, other.shortest_ns);
+  longest_ns = std::max(longest_ns, other.longest_ns);
+  calls += other.calls;
+  sent += other.sent;
+  received += other.received;
+  total_ns += other.total_ns;
+  in_flight_ns += other.in_flight_ns;
+  blocked_ns += other.blocked_ns;
+}
+
+Profile summarize(const std::vector<Trace>& unordered) {
+  std::vector<Trace> traces = unordered;
+  std::stable_sort(traces.begin(), traces.end(), [](const Trace& a, const Trace& b) {
+    return rank_of(a).rank < rank_of(b).rank;
+  });
+  Profile profile;
+  for (const auto& trace : traces) {
+    auto& rank = profile.ranks.emplace_back(rank_of(trace));
+    warn(profile, trace, rank);
+    profile.greatest_stride = std::max(profile.greatest_stride, trace.greatest_stride);
+    for (const auto& [id, text] : trace.notes)
+      if (id.first == NoteKind::communicator)
+        profile.communicators.try_emplace(static_cast<std::uint32_t>(id.second),
+                                          communicator_of(text));
+    for (const auto& counter : trace.counters) {
+      if (counter.calls == 0) continue;
+      const auto key = key_of(trace, counter.key);
+      profile.rows[key].add(counter);
+      profile.routines[key.routine].add(counter);
+      auto& times = profile.time_by_rank[key.routine];
+      times.resize(traces.size());
+      times[profile.ranks.size() - 1] += counter.total_ns;
+      rank.all.add(counter);
+    }
+  }
+  if (profile.greatest_stride > 1)
+    profile.warnings.push_back(
+        fmt::format("past their budget traces hold one record in up to {}; counters are exact",
+                    profile.greatest_stride));
+  if (!traces.empty()) add_waits(profile, traces);
+  const auto& ranks = profile.ranks;
+  if (!ranks.empty() && ranks.back().size > static_cast<int>(ranks.size()))
+    profile.warnings.push_back(
+        fmt::format("traces of {} ranks, but the job had {}", ranks.size(), ranks.back().size));
+  return profile;
+}
+
+}  // namespace sinew::trace

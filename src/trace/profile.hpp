@@ -1,0 +1,64 @@
+// What the traces of a job say together: calls, bytes and times by routine, communicator, size and
+// peer, and how much of each collective was waiting for others. Pure: no file, clock or output.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "trace/reader.hpp"
+
+namespace sinew::trace {
+
+/// Sums of calls. Bytes and counts are exact.
+struct Totals {
+  std::uint64_t calls = 0, sent = 0, received = 0;
+  double total_ns = 0, shortest_ns = 0, longest_ns = 0;
+  double in_flight_ns = 0, blocked_ns = 0;  // of requests: post to completion, and inside its wait
+  double waited_ns = 0;                     // of recorded collectives: until the last rank came
+  double resolved_ns = 0;                   // time of the collectives that were compared
+  std::uint64_t resolved = 0;
+  void add(const Counter& counter);
+  void add(const Totals& other);
+};
+
+struct ProfileKey {
+  std::string routine;
+  std::uint32_t communicator = 0;
+  std::uint64_t bytes = 0;
+  int peer = -1;
+  std::string label, region;
+  friend auto operator<=>(const ProfileKey&, const ProfileKey&) = default;
+};
+
+struct RankProfile {
+  int rank = -1;  // -1: MPI was never initialised
+  int size = 0;
+  std::uint64_t process = 0;
+  std::string host, command, mpi;
+  std::map<std::string, std::string> info;
+  bool closed = false;
+  double elapsed_ns = 0;  // from its first to its last moment in the trace
+  Totals all;
+  std::vector<std::string> problems;
+};
+
+struct CommunicatorInfo {
+  std::string name, members;
+  int size = 0;
+};
+
+struct Profile {
+  std::vector<RankProfile> ranks;  // by rank
+  std::map<std::string, Totals> routines;
+  std::map<std::string, std::vector<double>> time_by_rank;  // nanoseconds, beside `ranks`
+  std::map<ProfileKey, Totals> rows;
+  std::map<std::uint32_t, CommunicatorInfo> communicators;
+  std::uint64_t greatest_stride = 1;
+  double clock_error_ns = 0;          // of arrivals that were compared
+  std::vector<std::string> warnings;  // what the reader of the figures must know
+};
+
+Profile summarize(const std::vector<Trace>& traces);
+
+}  // namespace sinew::trace

@@ -144,10 +144,10 @@ class Wrapper:
         if self.kind in ("recv",):
             body.append("  SeenStatus seen(status);")
             given = ["seen.get()" if n == "status" else n for n in given]
-        body.append(f"  const int result = next.{p.name}({', '.join(given)});")
+        body.append(f"  const int outcome = next.{p.name}({', '.join(given)});")
         body.append("  call.stop();")
         body += self.record()
-        body += ["  return result;", "}"]
+        body += ["  return outcome;", "}"]
         return "\n".join(body)
 
     def place(self):
@@ -165,30 +165,30 @@ class Wrapper:
             return [self.memoized(routine, where, "kNoVolume", handle)]
         if self.kind == "creates":
             made = pick(p, self.row.result)
-            return [f"  call.created(result, {made});",
-                    f"  call.finish({routine}, result, {where}, kNoVolume, false);"]
+            return [f"  call.created(outcome, {made});",
+                    f"  call.finish({routine}, outcome, {where}, kNoVolume, false);"]
         volume = (f"[&](const Place& place) {{ return volume::{self.row.rule}("
                   f"{', '.join(['place', *self.arguments])}); }}")
         if self.kind == "recv":
-            return [f"  call.finish_recv({routine}, result, {where}, {volume}, seen.get());"]
+            return [f"  call.finish_recv({routine}, outcome, {where}, {volume}, seen.get());"]
         if self.kind in ("persist", "precv"):
             came = "true" if self.kind == "precv" else "false"
-            return [f"  call.persist({routine}, result, {where}, {volume}, {came}, request);"]
+            return [f"  call.persist({routine}, outcome, {where}, {volume}, {came}, request);"]
         if all(is_scalar(p, name) for name in self.arguments) and handle \
                 and len(self.arguments) <= 4:
             record = self.memoized(routine, where, volume, [*self.arguments, *handle])
         else:
             numbered = "true" if self.numbered else "false"
-            record = f"  call.finish({routine}, result, {where}, {volume}, {numbered});"
+            record = f"  call.finish({routine}, outcome, {where}, {volume}, {numbered});"
         if self.kind in ("post", "irecv"):
             came = "true" if self.kind == "irecv" else "false"
             return [record.replace("call.", "Slot* const slot = call.", 1),
-                    f"  call.posted(result, request, slot, {came});"]
+                    f"  call.posted(outcome, request, slot, {came});"]
         return [record]
 
     def memoized(self, routine, where, volume, words):
         numbered = "true" if self.numbered else "false"
-        return (f"  call.finish_memo({', '.join([routine, 'result', where, volume, numbered, *words])});")
+        return (f"  call.finish_memo({', '.join([routine, 'outcome', where, volume, numbered, *words])});")
 
 
 def write_wrappers(semantics, include, compiler, out):

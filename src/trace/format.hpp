@@ -54,8 +54,9 @@ struct FileHeader {
   std::uint64_t closed;        // 1: the process ended in order
   std::uint64_t lost_records;  // for want of room
   std::uint64_t lost_threads;  // whose counters found no room
+  std::uint64_t blocks;        // sealed: of the whole file
 };
-static_assert(sizeof(FileHeader) == 136);
+static_assert(sizeof(FileHeader) == 144);
 
 /// What a call was. Calls of one thread with equal keys share one slot.
 struct Key {

@@ -193,6 +193,7 @@ void Writer::close() noexcept {
   keep_time();
   const auto blocks = std::min(next_block_.load(std::memory_order_acquire), ready_blocks_.load());
   header().closed = 1;
+  header().blocks = blocks;
   for (std::size_t i = 0; i < blocks; ++i) {
     std::byte* const at = base_ + i * kBlockBytes;
     if (std::memcmp(at, kBlockMagic, sizeof kBlockMagic) == 0) seal(at);
@@ -214,20 +215,26 @@ bool seal_file(const std::string& path) {
     ::close(file);
     return false;
   }
-  bool was_open = false;
-  std::size_t last = 0;
-  for (std::size_t i = 0; i < blocks; ++i) {
-    std::byte* const at = static_cast<std::byte*>(base) + i * kBlockBytes;
+  auto* const bytes = static_cast<std::byte*>(base);
+  const auto header_at = [&](std::size_t block) {
     BlockHeader header;
-    std::memcpy(&header, at, sizeof header);
-    if (std::memcmp(header.magic, kBlockMagic, sizeof kBlockMagic) != 0) continue;
-    last = i + 1;
-    if (header.state != BlockState::open || header.fixed != fixed_check(header)) continue;
-    seal(at);
-    was_open = true;
-  }
+    std::memcpy(&header, bytes + block * kBlockBytes, sizeof header);
+    return header;
+  };
+  const auto is_block = [&](std::size_t block) {
+    const auto header = header_at(block);
+    return std::memcmp(header.magic, kBlockMagic, sizeof kBlockMagic) == 0 &&
+           header.fixed == fixed_check(header);
+  };
+  std::size_t last = blocks;
+  while (last > 0 && !is_block(last - 1)) --last;
+  const bool was_open = last > 0 && is_block(0) && header_at(0).state == BlockState::open;
+  if (was_open)
+    reinterpret_cast<FileHeader*>(bytes + sizeof(BlockHeader))->blocks = last;
+  for (std::size_t i = 0; i < last && was_open; ++i)
+    if (is_block(i) && header_at(i).state == BlockState::open) seal(bytes + i * kBlockBytes);
   ::munmap(base, blocks * kBlockBytes);
-  if (was_open && last > 0) {
+  if (was_open) {
     [[maybe_unused]] const int cut = ::ftruncate(file, static_cast<off_t>(last * kBlockBytes));
   }
   ::close(file);

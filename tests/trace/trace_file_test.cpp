@@ -228,7 +228,7 @@ TEST_F(TraceFile, cut_anywhere_gives_the_part_before_or_a_clear_error) {
       expect_part_of(part, whole);
       EXPECT_FALSE(is_whole(part, whole));
       EXPECT_GE(length, kBlockBytes);
-      EXPECT_TRUE(length % kBlockBytes == 0 || !part.problems.empty());
+      EXPECT_FALSE(part.problems.empty());
     } catch (const Error& error) {
       EXPECT_LT(length, kBlockBytes);
       EXPECT_EQ(error.code(), Errc::invalid_argument);
@@ -302,7 +302,7 @@ TEST_F(TraceFile, is_read_alike_by_a_reader_written_from_its_description) {
   EXPECT_TRUE(test::has(ran.out, "counters: 11, calls: 300, sent: 1350"));
   EXPECT_TRUE(test::has(ran.out, "records: 300, first begins at 1000, last at 30900"));
   auto bytes = bytes_of(path());
-  bytes[kBlockBytes + 200] = static_cast<char>(bytes[kBlockBytes + 200] ^ 1);
+  bytes[kBlockBytes + 80] = static_cast<char>(bytes[kBlockBytes + 80] ^ 1);
   std::ofstream(path("bad.trace"), std::ios::binary)
       .write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
   const auto refused =

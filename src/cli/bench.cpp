@@ -293,6 +293,8 @@ class Run {
 }  // namespace
 
 int run_bench(int argc, char** argv) {
+  if (argc > 1 && std::string_view(argv[1]) == "lossless")
+    return run_bench_lossless(argc - 1, argv + 1);
   BenchOptions o;
   std::string command = "sinew";
   for (int i = 0; i < argc; ++i) command += fmt::format(" {}", argv[i]);

@@ -48,6 +48,8 @@ std::vector<std::string> words(std::string_view line) {
   return list;
 }
 
+}  // namespace
+
 bool on_path(const std::string& program) {
   const char* path = std::getenv("PATH");
   std::istringstream folders{path == nullptr ? "/usr/bin:/bin" : path};
@@ -56,8 +58,6 @@ bool on_path(const std::string& program) {
   }
   return false;
 }
-
-}  // namespace
 
 std::vector<std::string> peer_names() {
   std::vector<std::string> names;

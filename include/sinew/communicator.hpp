@@ -23,6 +23,7 @@ struct Options {
   bool deterministic = false;     // only algorithms that combine in rank order
   std::string algorithm{};        // for every collective that has it; "": choose by cost
   std::uint64_t chunk_bytes = 0;  // pipelining; 0: choose
+  std::string transport{};        // connect(): "shm" or "mpi"; "": as SINEW_TRANSPORT says
 };
 
 /// What may differ from call to call.

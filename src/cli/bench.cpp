@@ -5,8 +5,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdio>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <random>
 #include <set>
 
@@ -15,11 +17,12 @@
 #include "cli/arguments.hpp"
 #include "cli/bench_contender.hpp"
 #include "cli/bench_hand.hpp"
+#include "cli/bench_job.hpp"
+#include "cli/bench_rank.hpp"
 #include "cli/bench_report.hpp"
 #include "cli/output.hpp"
 #include "cli/verbs.hpp"
 #include "measure/peers.hpp"
-#include "transport/local/local.hpp"
 
 namespace sinew {
 namespace {
@@ -33,7 +36,7 @@ struct BenchOptions {
   int rounds = 3, root = 0;
   std::uint32_t samples = 0;
   bool check = true, json = false, percentiles = false, explain = false, rewrite = false,
-       apart = false, no_bind = false, no_pull = false;
+       apart = false, no_bind = false, no_pull = false, ranks_given = false;
   BenchSetup setup;
 };
 
@@ -48,8 +51,10 @@ std::optional<int> parse_bench(BenchOptions& o, int argc, char** argv) {
       ->capture_default_str();
   app.add_option("--algo", o.algorithm, "a name or several (side by side), all, or auto")
       ->capture_default_str();
-  app.add_option("--transport", o.setup.transport, "shm (processes) or local (threads)")
+  app.add_option("--transport", o.setup.transport,
+                 "shm (processes), local (threads) or mpi (ranks started by an MPI)")
       ->capture_default_str();
+  app.add_option("--mpi", o.setup.mpi, "with --transport mpi: openmpi or mpich");
   app.add_option("--sizes", o.sizes, "exact sizes: 8,4K,1M,110278272");
   app.add_option("-b,--minbytes", o.begin, "smallest size")->capture_default_str();
   app.add_option("-e,--maxbytes", o.end, "largest size")->capture_default_str();
@@ -82,7 +87,9 @@ std::optional<int> parse_bench(BenchOptions& o, int argc, char** argv) {
   app.add_flag("--out-of-place", o.apart, "allreduce into another buffer");
   app.add_flag("--no-pull", o.no_pull, "do not let ranks read each other's memory");
   app.add_flag("--no-bind", o.no_bind, "do not bind ranks to cores");
-  return parse(app, argc, argv);
+  const auto status = parse(app, argc, argv);
+  o.ranks_given = app.count("-p") > 0;
+  return status;
 }
 
 std::vector<std::uint64_t> sizes_of(const BenchOptions& o) {
@@ -215,20 +222,10 @@ BenchRow make_row(const BenchOptions& o, const bench::Result& result, const std:
   return row;
 }
 
-// Asked of a group of threads here: the choice depends on nothing that differs there.
-std::vector<Candidate> candidates(const bench::Case& what, int ranks) {
-  std::vector<Candidate> result;
-  run_local(ranks, [&](Communicator& communicator) {
-    const auto mine = communicator.explain(call_for(what, ranks));
-    if (communicator.rank() == 0) result = mine;
-  });
-  return result;
-}
-
-void print_explanation(const bench::Case& what, int ranks) {
+void print_explanation(const bench::Case& what, int ranks, std::string_view transport) {
   fmt::print("# {} of {} on {} ranks: estimated cost of each algorithm\n",
              bench::name(what.collective), human_bytes(what.bytes), ranks);
-  for (const auto& candidate : candidates(what, ranks))
+  for (const auto& candidate : candidates(what, ranks, transport))
     if (candidate.refused.empty())
       fmt::print("#   {:<20} {:>12.2f} us\n", candidate.algorithm, candidate.estimated_us);
     else
@@ -265,6 +262,17 @@ std::vector<Ours> our_contenders(const BenchOptions& o,
   return result;
 }
 
+BenchSetup setup_of(const BenchOptions& o, const Ours& ours) {
+  auto setup = o.setup;
+  setup.algorithm = ours.algorithm;
+  setup.shared_buffers = o.buffers == "shared";
+  setup.bind = !o.no_bind;
+  setup.pull = !o.no_pull;
+  if (!o.slot.empty()) setup.slot_bytes = parse_bytes(o.slot);
+  if (!o.chunk.empty()) setup.chunk_bytes = parse_bytes(o.chunk);
+  return setup;
+}
+
 struct Run {
   const BenchOptions& o;
   std::vector<bench::Collective> collectives;
@@ -277,18 +285,10 @@ struct Run {
   void play_all(int ranks) {
     bench::Tournament tournament(ranks);
     const auto ours = our_contenders(o, collectives);
-    for (const auto& [contender, algorithm] : ours) {
-      auto setup = o.setup;
-      setup.algorithm = algorithm;
-      setup.shared_buffers = o.buffers == "shared";
-      setup.bind = !o.no_bind;
-      setup.pull = !o.no_pull;
-      if (!o.slot.empty()) setup.slot_bytes = parse_bytes(o.slot);
-      if (!o.chunk.empty()) setup.chunk_bytes = parse_bytes(o.chunk);
-      if (!tournament.add({contender, sinew_ranks(setup)}))
+    for (const auto& each : ours)
+      if (!tournament.add({each.contender, sinew_ranks(setup_of(o, each))}))
         throw Error(Errc::system, fmt::format("{} ranks did not start: {}", ranks,
                                               tournament.failures().back().story));
-    }
     std::vector<std::string> here;
     for (const auto& peer : peers)
       if (tournament.add(peer == "hand" ? bench::ContenderSpec{peer, hand_written_ranks(!o.no_bind)}
@@ -296,17 +296,36 @@ struct Run {
         here.push_back(peer);
     for (const auto& failure : tournament.failures())
       fmt::print(stderr, "sinew: {}: {}\n", failure.contender, failure.story);
+    play_all(ranks, ours, here, [&](const bench::Case& what, const bench::Limits& limits) {
+      return tournament.play(what, o.rounds, limits);
+    });
+    for (const auto& failure : tournament.failures())
+      fmt::print(stderr, "sinew: {} is out: {}\n", failure.contender, failure.story);
+  }
+
+  // All processes of an MPI job come here together.
+  void play_in_job() {
+    BenchJob job(o.setup.mpi, o.chunk.empty() ? 0 : parse_bytes(o.chunk));
+    const auto ours = our_contenders(o, collectives);
+    for (const auto& each : ours) job.add(each.contender, setup_of(o, each));
+    play_all(job.size(), ours, {}, [&](const bench::Case& what, const bench::Limits& limits) {
+      return job.play(what, o.rounds, limits);
+    });
+  }
+
+  using Play = std::function<bench::Result(const bench::Case&, const bench::Limits&)>;
+
+  void play_all(int ranks, const std::vector<Ours>& ours, const std::vector<std::string>& here,
+                const Play& player) {
     if (style == BenchStyle::nccl)
       fmt::print("# {} ranks over {}, {} buffers{}, {} rounds, times are medians a call\n", ranks,
                  o.setup.transport, o.buffers, o.apart ? "" : ", in place where possible",
                  o.rounds);
     ours_are_several = ours.size() > 1;
-    for (const auto collective : collectives) play(tournament, collective, ranks, ours, here);
-    for (const auto& failure : tournament.failures())
-      fmt::print(stderr, "sinew: {} is out: {}\n", failure.contender, failure.story);
+    for (const auto collective : collectives) play(player, collective, ranks, ours, here);
   }
 
-  void play(bench::Tournament& tournament, bench::Collective collective, int ranks,
+  void play(const Play& player, bench::Collective collective, int ranks,
             const std::vector<Ours>& ours, const std::vector<std::string>& here) {
     if (style == BenchStyle::nccl)
       fmt::print("# {}\n{}", bench::name(collective), bench_head(style, here, o.percentiles));
@@ -319,9 +338,9 @@ struct Run {
       bench::Limits limits;
       limits.budget_s = o.budget_s;
       if (o.samples > 0) limits.samples = std::min(o.samples, bench::kMaxSamples);
-      const auto result = tournament.play(what, o.rounds, limits);
+      const auto result = player(what, limits);
       progress.clear();
-      if (o.explain) print_explanation(what, ranks);
+      if (o.explain) print_explanation(what, ranks, o.setup.transport);
       for (const auto& [contender, algorithm] : ours)
         add_row(result, what, contender, algorithm, here, ranks);
     }
@@ -334,7 +353,7 @@ struct Run {
     if (chosen.empty())
       chosen = o.buffers == "shared" && what.collective == bench::Collective::allreduce
                    ? "shared"
-                   : std::string(candidates(what, ranks).front().algorithm);
+                   : std::string(candidates(what, ranks, o.setup.transport).front().algorithm);
     rows.push_back(make_row(o, result, contender, chosen, here));
     auto line = bench_line(style, rows.back(), here, o.percentiles);
     if (style == BenchStyle::nccl && ours_are_several) line.insert(line.size() - 1, "  " + chosen);
@@ -343,6 +362,31 @@ struct Run {
   }
 };
 
+// Under mpirun every process runs this program; what does not make sense there is refused.
+void check_job(const BenchOptions& o, const MpiSeat& seat) {
+  if (o.setup.transport != "mpi")
+    throw Error(
+        Errc::invalid_argument,
+        fmt::format("mpirun started {} of this program: add --transport mpi to measure over "
+                    "MPI, or start it without mpirun",
+                    seat.size));
+  if (o.ranks_given && parse_ranks(o.ranks) != std::vector<int>{seat.size})
+    throw Error(
+        Errc::invalid_argument,
+        fmt::format("-p {}, but mpirun started {} ranks; leave -p out", o.ranks, seat.size));
+  if (!o.against.empty())
+    throw Error(Errc::invalid_argument,
+                fmt::format("--against needs a program that starts all contenders: leave mpirun "
+                            "out, `sinew bench ... --transport mpi --mpi {} -p {} --against {}`",
+                            name(seat.mpi), seat.size, o.against));
+}
+
+// Ranks other than 0 do the same, but what they would say is said already.
+void be_silent() {
+  if (std::freopen("/dev/null", "w", stdout) == nullptr)
+    throw Error(Errc::system, "cannot open /dev/null");
+}
+
 }  // namespace
 
 int run_bench(int argc, char** argv) {
@@ -350,10 +394,15 @@ int run_bench(int argc, char** argv) {
   std::string command = "sinew";
   for (int i = 0; i < argc; ++i) command += fmt::format(" {}", argv[i]);
   if (const auto status = parse_bench(o, argc, argv)) return *status;
-  if (o.setup.transport != "shm" && o.setup.transport != "local") {
-    constexpr std::array<std::string_view, 2> kTransports{"shm", "local"};
+  constexpr std::array<std::string_view, 3> kTransports{"shm", "local", "mpi"};
+  if (std::find(kTransports.begin(), kTransports.end(), o.setup.transport) == kTransports.end())
     throw Error(Errc::invalid_argument, unknown("transport", o.setup.transport, kTransports));
-  }
+  const auto seat = bench_seat();
+  if (seat && seat->rank > 0) be_silent();
+  if (seat) check_job(o, *seat);
+  if (o.setup.transport == "mpi" && !seat) o.setup.mpi = mpi_to_start(o.setup.mpi);
+  if (o.setup.transport == "mpi" && o.buffers == "shared")
+    throw Error(Errc::unsupported, "--buffers shared: ranks over mpi share no memory");
   if (o.buffers != "private" && o.buffers != "shared")
     throw Error(Errc::invalid_argument, fmt::format("--buffers {}: private or shared", o.buffers));
   Run run{o, {}, {}, o.json ? BenchStyle::json : parse_bench_style(o.style), {}};
@@ -381,10 +430,13 @@ int run_bench(int argc, char** argv) {
         fmt::print(stderr, "sinew: {} is not installed; going on without it\n", peer);
     }
   if (run.style == BenchStyle::csv) fmt::print("{}", bench_head(run.style, run.peers, false));
-  for (const int ranks : parse_ranks(o.ranks)) run.play_all(ranks);
+  if (seat)
+    run.play_in_job();
+  else
+    for (const int ranks : parse_ranks(o.ranks)) run.play_all(ranks);
   const auto json = bench_json(run.rows, command);
   if (run.style == BenchStyle::json) fmt::print("{}", json);
-  if (!o.folder.empty()) {
+  if (!o.folder.empty() && (!seat || seat->rank == 0)) {
     std::filesystem::create_directories(o.folder);
     std::ofstream(std::filesystem::path(o.folder) / "bench.json") << json;
     fmt::print(stderr, "written: {}/bench.json\n", o.folder);

@@ -8,9 +8,11 @@
 
 #include "base/text.hpp"
 #include "cli/arguments.hpp"
+#include "cli/bench_rank.hpp"
 #include "kernel/reduce.hpp"
 #include "measure/measure.hpp"
 #include "transport/cores.hpp"
+#include "transport/decorated.hpp"
 #include "transport/local/local.hpp"
 #include "transport/shm/shm.hpp"
 
@@ -162,17 +164,44 @@ class SinewContender final : public bench::Contender {
   std::map<std::byte*, SharedBuffer> buffers_;
 };
 
-void serve_as_sinew(bench::Control& control, std::unique_ptr<Transport> transport,
-                    const BenchSetup& setup) {
-  Communicator communicator(std::move(transport),
-                            {.timeout = 60s, .chunk_bytes = setup.chunk_bytes});
-  if (!setup.schedule.empty()) communicator.install(parse_world(read_text(setup.schedule)));
-  SinewContender contender(std::move(communicator), setup);
-  if (!setup.schedule.empty()) contender.set_installed();
-  bench::serve(control, contender);
-}
+// What a choice of algorithm depends on, without the medium itself.
+class Pretended final : public DecoratedMessages {
+ public:
+  Pretended(std::string_view name, std::unique_ptr<Transport> inner)
+      : DecoratedMessages(std::move(inner)), name_(name) {}
+  [[nodiscard]] std::string_view name() const noexcept override { return name_; }
+  [[nodiscard]] int cores() const noexcept override { return allowed_cores(); }
+  std::unique_ptr<Transport> subset(std::span<const int>, std::string_view, Deadline) override {
+    throw Error(Errc::unsupported, "there are no other ranks");
+  }
+
+ private:
+  std::string name_;
+};
 
 }  // namespace
+
+std::unique_ptr<bench::Contender> make_contender(Communicator communicator,
+                                                 const BenchSetup& setup) {
+  if (!setup.schedule.empty()) communicator.install(parse_world(read_text(setup.schedule)));
+  auto contender = std::make_unique<SinewContender>(std::move(communicator), setup);
+  if (!setup.schedule.empty()) contender->set_installed();
+  return contender;
+}
+
+void serve_as_sinew(bench::Control& control, std::unique_ptr<Transport> transport,
+                    const BenchSetup& setup) {
+  const auto contender = make_contender(
+      Communicator(std::move(transport), {.timeout = 60s, .chunk_bytes = setup.chunk_bytes}),
+      setup);
+  bench::serve(control, *contender);
+}
+
+std::vector<Candidate> candidates(const bench::Case& what, int ranks, std::string_view transport) {
+  auto rank = LocalHub::make(ranks)->join(0);
+  if (transport == "mpi") rank = std::make_unique<Pretended>(transport, std::move(rank));
+  return Communicator(std::move(rank)).explain(call_for(what, ranks));
+}
 
 std::string to_options(const BenchCase& what) {
   if (what.dtype == DType::f32 && what.op == ReduceOp::sum) return "";
@@ -218,6 +247,7 @@ void bind_to_core(int rank) {
 }
 
 bench::Launcher sinew_ranks(const BenchSetup& setup) {
+  if (setup.transport == "mpi") return mpi_ranks(setup);
   if (setup.transport == "local")
     return [setup](const bench::Launch& launch, std::vector<pid_t>& children) {
       // The hub is made in the child, by the first thread to come.

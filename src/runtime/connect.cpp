@@ -1,6 +1,8 @@
 // The edge where the environment is read, once.
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
 #include <charconv>
 #include <cstdlib>
 #include <exception>
@@ -8,6 +10,8 @@
 #include <thread>
 
 #include <sinew/communicator.hpp>
+#include "base/text.hpp"
+#include "runtime/mpi_plugin.hpp"
 #include "transport/local/local.hpp"
 #include "transport/shm/shm.hpp"
 
@@ -46,9 +50,22 @@ Environment read_environment() {
   return environment;
 }
 
+// What the options say, else the environment; "" is what fits the ranks' places.
+std::string wanted_transport(const Options& options) {
+  const char* variable = std::getenv("SINEW_TRANSPORT");
+  std::string wanted = options.transport;
+  if (wanted.empty() && variable != nullptr) wanted = variable;
+  constexpr std::array<std::string_view, 2> kKnown{"shm", "mpi"};
+  if (!wanted.empty() && std::find(kKnown.begin(), kKnown.end(), wanted) == kKnown.end())
+    throw Error(Errc::invalid_argument, unknown("transport", wanted, kKnown));
+  return wanted;
+}
+
 }  // namespace
 
 Communicator connect(const Options& options) {
+  if (wanted_transport(options) == "mpi")
+    return Communicator(join_mpi("", std::getenv, Clock::now() + options.timeout), options);
   const auto environment = read_environment();
   if (environment.size == 1 && environment.rendezvous.empty())
     return Communicator(LocalHub::make(1)->join(0), options);

@@ -1,0 +1,386 @@
+#include "mpi/mpi_transport.hpp"
+
+#include <fmt/format.h>
+#include <sched.h>
+#include <time.h>
+#include <xxhash.h>
+
+#include <algorithm>
+
+namespace sinew::mpi {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr int kSpinsAlone = 300;  // looks, each a call of MPI: ranks have a core each
+constexpr int kSpinsCrowded = 1;  // ranks share cores: whoever we wait for may need ours
+constexpr int kYields = 1000;
+constexpr Clock::duration kShortestSleep = 20us, kLongestSleep = 500us;
+constexpr auto kListenEvery = 500us;      // to control messages, while waiting
+constexpr std::uint32_t kListenOps = 16;  // and every so many operations, if there is no waiting
+constexpr auto kSilent = 25ms;     // of waiting, before the others are told; then ten times that
+constexpr auto kAnswer = 250ms;    // for a rank to tell what else it is in
+constexpr auto kLastWords = 50ms;  // until MPI has taken them
+constexpr auto kTakeBack = 1s;     // for transfers that are under way when it all ends
+
+void relax() noexcept {
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#elif defined(__aarch64__)
+  asm volatile("yield");
+#endif
+}
+
+void sleep_for(Clock::duration duration) noexcept {
+  const auto ns = std::chrono::nanoseconds(duration).count();
+  const timespec nap{0, static_cast<long>(std::clamp<std::int64_t>(ns, 0, 999'999'999))};
+  nanosleep(&nap, nullptr);
+}
+
+std::string error_text(int code) {
+  char text[MPI_MAX_ERROR_STRING] = {};
+  int length = 0;
+  MPI_Error_string(code, text, &length);
+  return text;
+}
+
+void check(int status, std::string_view what) {
+  if (status != MPI_SUCCESS)
+    throw Error(Errc::system, fmt::format("{}: {}", what, error_text(status)));
+}
+
+// MPI has no wait that ends at a deadline. On a timeout the request and its buffers stay MPI's.
+bool wait_until(MPI_Request& request, Deadline deadline) {
+  int done = 0;
+  for (int idle = 0; done == 0; ++idle) {
+    check(MPI_Test(&request, &done, MPI_STATUS_IGNORE), "MPI_Test");
+    if (done != 0) return true;
+    if (Clock::now() > deadline) return false;
+    idle < kYields ? void(sched_yield()) : sleep_for(kLongestSleep);
+  }
+  return true;
+}
+
+// What MPI fills in while ranks join.
+struct Joining {
+  MPI_Comm comm = MPI_COMM_NULL;
+  Resident mine = this_resident();
+  std::vector<Resident> all;
+};
+
+}  // namespace
+
+std::unique_ptr<Transport> MpiTransport::join(const PluginJoin& join) {
+  Process::get().start();
+  Process::get().poll_leaving();
+  auto joining = std::make_unique<Joining>();
+  const auto finish = [&](MPI_Request& request, std::string_view what) {
+    if (wait_until(request, join.deadline)) return;
+    joining.release();  // NOLINT(bugprone-unused-return-value): MPI may still write there
+    throw Error(Errc::timeout,
+                fmt::format("joining over MPI: not all ranks came to {} in time", what));
+  };
+  MPI_Request request = MPI_REQUEST_NULL;
+  check(MPI_Comm_idup(MPI_COMM_WORLD, &joining->comm, &request), "MPI_Comm_idup");
+  finish(request, "the beginning");
+  MPI_Comm_set_errhandler(joining->comm, MPI_ERRORS_RETURN);
+  int size = 1;
+  MPI_Comm_size(joining->comm, &size);
+  joining->all.resize(static_cast<std::size_t>(size));
+  check(MPI_Iallgather(&joining->mine, sizeof(Resident), MPI_BYTE, joining->all.data(),
+                       sizeof(Resident), MPI_BYTE, joining->comm, &request),
+        "MPI_Iallgather");
+  finish(request, "the exchange of what they are");
+  for (int rank = 0; rank < size; ++rank)
+    if (const auto theirs = joining->all[static_cast<std::size_t>(rank)].protocol;
+        theirs != kProtocol)
+      throw Error(Errc::unsupported,
+                  fmt::format("rank {} speaks version {} of the mpi transport, this rank {}", rank,
+                              theirs, kProtocol));
+  return std::make_unique<MpiTransport>(joining->comm, std::move(joining->all), join.describe);
+}
+
+MpiTransport::MpiTransport(MPI_Comm comm, std::vector<Resident> residents, Describe describe)
+    : residents_(std::move(residents)), cores_(shared_cores(residents_)), describe_(describe) {
+  MPI_Comm_rank(comm, &rank_);
+  MPI_Comm_size(comm, &size_);
+  MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
+  wire_ = std::make_unique<Wire>(comm, rank_, size_);
+  peers_.resize(static_cast<std::size_t>(size_));
+  spin_limit_ = size_ <= cores_ ? kSpinsAlone : kSpinsCrowded;
+  Process::get().add(*this);
+}
+
+MpiTransport::~MpiTransport() { close(); }
+
+// Also called by MPI_Finalize, for communicators that are still there.
+void MpiTransport::close() noexcept {
+  if (!wire_) return;
+  Process::get().remove(*this);
+  if (!Process::is_alive()) return;
+  if (is_lent())
+    poison({Errc::peer_lost, rank_, fmt::format("rank {} left in the middle of a message", rank_)});
+  const bool clean = !failed_;
+  if (clean) {
+    wire_->control.tell_left(history_.last().sequence);
+    failure_ = {Errc::peer_lost, rank_, "MPI_Finalize was called"};
+    failed_ = true;
+  }
+  const bool quiet = wire_->lanes.cancel_receives(Clock::now() + kTakeBack);
+  wire_->control.push_out(Clock::now() + kLastWords);
+  if (clean && quiet)
+    Process::get().add(std::make_unique<Farewell>(std::move(wire_)));
+  else
+    wire_.release();  // NOLINT(bugprone-unused-return-value): messages under way stay MPI's
+}
+
+Progress MpiTransport::after(Lanes::Step step, const Transfer& transfer,
+                             std::size_t bytes) noexcept {
+  switch (step) {
+    case Lanes::Step::done:
+      return Progress::done;
+    case Lanes::Step::pending:
+      return Progress::pending;
+    case Lanes::Step::other_operation:
+      return mismatched(transfer.peer);
+    case Lanes::Step::other_length:
+      return fail(
+          Errc::mismatch, transfer.peer,
+          fmt::format("rank {} sends {} bytes where rank {} expects {}: their counts differ",
+                      transfer.peer, wire_->lanes.header().total, rank_, bytes));
+    case Lanes::Step::broken:
+      break;
+  }
+  return fail(Errc::peer_lost, transfer.peer,
+              fmt::format("MPI, between ranks {} and {}: {}", rank_, transfer.peer,
+                          error_text(wire_->lanes.error())));
+}
+
+Progress MpiTransport::send(Transfer& transfer, std::span<const std::byte> data) noexcept {
+  if (failed_) [[unlikely]]
+    return Progress::failed;
+  return after(wire_->lanes.send(transfer, data), transfer, data.size());
+}
+
+Progress MpiTransport::recv(Transfer& transfer, std::span<std::byte> data) noexcept {
+  if (failed_) [[unlikely]]
+    return Progress::failed;
+  return after(wire_->lanes.recv(transfer, data), transfer, data.size());
+}
+
+Progress MpiTransport::recv_reduce(Transfer& transfer, std::span<std::byte> data,
+                                   const Reducer& reducer) noexcept {
+  if (failed_) [[unlikely]]
+    return Progress::failed;
+  return after(wire_->lanes.recv_reduce(transfer, data, reducer), transfer, data.size());
+}
+
+void MpiTransport::enter(OpTag tag, const OpDescriptor& descriptor) noexcept {
+  const auto op = to_wire(tag, descriptor);
+  history_.add(op);
+  if (failed_) return;
+  wire_->lanes.enter(op);
+  // A rank that never waits must empty its mailbox, too.
+  if (tag.sequence % kListenOps == 0) listen();
+}
+
+Progress MpiTransport::park(bool moved, Deadline deadline) noexcept {
+  if (failed_) [[unlikely]]
+    return Progress::failed;
+  if (moved) {
+    idle_ = 0;
+    return Progress::pending;
+  }
+  if (++idle_ <= spin_limit_) {
+    relax();
+    return Progress::pending;
+  }
+  return park_slowly(deadline);
+}
+
+// Nothing wakes a rank that sleeps, so it looks again after a yield while that is cheap, and after
+// ever longer naps when it is not.
+Progress MpiTransport::park_slowly(Deadline deadline) noexcept {
+  const auto now = Clock::now();
+  const int slow = idle_ - spin_limit_;
+  if (slow == 1) {
+    waits_since_ = now;
+    next_status_ = now + kSilent + size_ * 100us;
+  }
+  if (now - last_listened_ > kListenEvery) {
+    last_listened_ = now;
+    if (look_around() == Progress::failed) return Progress::failed;
+    if (now > next_status_) {
+      wire_->control.tell_status(history_);
+      next_status_ = now + 10 * (now - waits_since_);
+    }
+  }
+  if (slow <= kYields) {
+    sched_yield();
+  } else {
+    const auto nap = std::min(kLongestSleep, kShortestSleep * (1 + (slow - kYields) / 16));
+    sleep_for(std::clamp<Clock::duration>(deadline - now, 0ns, nap));
+  }
+  return Progress::pending;
+}
+
+// Ranks that wait for each other on different paths, and for those that are gone.
+Progress MpiTransport::look_around() noexcept {
+  listen();
+  const auto mine = history_.last().sequence;
+  for (int other = 0; other < size_ && !failed_; ++other)
+    if (peer(other).left && peer(other).sequence < mine)
+      return fail(Errc::peer_lost, other,
+                  fmt::format("rank {} has left after operation #{}, but rank {} waits for it in "
+                              "#{}",
+                              other, peer(other).sequence, rank_, mine));
+  return failed_ ? Progress::failed : Progress::pending;
+}
+
+void MpiTransport::listen() noexcept {
+  int from = -1;
+  while (const auto* message = wire_->control.poll(from)) hear(from, *message);
+}
+
+void MpiTransport::hear(int from, const ControlMessage& message) noexcept {
+  auto& them = peer(from);
+  switch (message.kind) {
+    case ControlMessage::Kind::status: {
+      them.sequence = message.sequence;
+      std::ranges::copy(message.history, them.history);
+      const auto difference = history_.compare(them.history);
+      if (difference && !failed_) fail(Errc::mismatch, from, story(from, *difference));
+      return;
+    }
+    case ControlMessage::Kind::here:
+      them.here = message.label;
+      return;
+    case ControlMessage::Kind::left:
+      them.sequence = message.sequence;
+      them.left = true;
+      return;
+    case ControlMessage::Kind::poison:
+      if (!failed_) stop({static_cast<Errc>(message.code), message.peer, message.text});
+      return;
+    case ControlMessage::Kind::closed:
+      them.closed = true;
+      return;
+  }
+}
+
+std::string MpiTransport::story(int peer, const Difference& difference) const {
+  if (!difference.is_named())
+    return fmt::format("ranks {} and {} called different operations", rank_, peer);
+  return fmt::format("operation #{} differs: rank {} called {}, rank {} called {}",
+                     difference.mine.sequence, rank_, describe_(from_wire(difference.mine)), peer,
+                     describe_(from_wire(difference.theirs)));
+}
+
+// What came is of another operation. Where they parted may be further back: whoever waits will tell
+// its history, or has found out itself; if nobody does, the header must do.
+Progress MpiTransport::mismatched(int peer) noexcept {
+  const auto theirs = wire_->lanes.header().op;
+  wire_->control.tell_status(history_);
+  for (const auto patience = Clock::now() + kAnswer; !failed_ && Clock::now() < patience;) {
+    listen();
+    sched_yield();
+  }
+  if (failed_) return Progress::failed;
+  const auto difference = history_.compare({&theirs, 1});
+  return fail(Errc::mismatch, peer,
+              difference ? story(peer, *difference)
+                         : fmt::format("ranks {} and {} called different operations", rank_, peer));
+}
+
+Progress MpiTransport::fail(Errc code, int peer, const std::string& why) noexcept {
+  poison({code, peer, why});
+  return Progress::failed;
+}
+
+void MpiTransport::poison(const Failure& failure) noexcept {
+  if (failed_) return;
+  wire_->control.tell_poison(history_.last().sequence, failure);
+  stop(failure);
+}
+
+// The caller's buffers are about to go away. Nothing may be received into them any more, and what
+// was sent from them must have arrived, or be known never to be read.
+void MpiTransport::stop(const Failure& failure) noexcept {
+  failure_ = failure;
+  failed_ = true;
+  const auto deadline = Clock::now() + kTakeBack;
+  if (wire_->lanes.cancel_receives(deadline)) wire_->control.tell_closed();
+  wire_->control.push_out(Clock::now() + kLastWords);
+  while (is_lent() && Clock::now() < deadline) {
+    listen();
+    sched_yield();
+  }
+}
+
+bool MpiTransport::is_lent() noexcept {
+  for (int other = 0; other < size_; ++other)
+    if (!peer(other).closed && wire_->lanes.is_lent_to(other)) return true;
+  return false;
+}
+
+std::uint32_t MpiTransport::last_seen(int peer) const noexcept {
+  const auto told = peers_[static_cast<std::size_t>(peer)].sequence;
+  return wire_ ? std::max(told, wire_->lanes.seen(peer)) : told;
+}
+
+std::string MpiTransport::who_is_late() const {
+  const auto mine = history_.last().sequence;
+  std::string late;
+  for (int other = 0; other < size_; ++other) {
+    if (other == rank_ || last_seen(other) >= mine) continue;
+    late += fmt::format("{}rank {} was not heard to enter it (last heard in operation #{})",
+                        late.empty() ? "" : ", ", other, last_seen(other));
+  }
+  return late.empty() ? "all ranks have entered it" : late;
+}
+
+std::unique_ptr<Transport> MpiTransport::subset(std::span<const int> members,
+                                                std::string_view label, Deadline deadline) {
+  if (failed_) throw Error(failure_.code, failure_.why);
+  Process::get().poll_leaving();
+  wait_for_members(members, label, deadline);
+  MPI_Group all = MPI_GROUP_NULL, some = MPI_GROUP_NULL;
+  MPI_Comm comm = MPI_COMM_NULL;
+  check(MPI_Comm_group(wire_->comm, &all), "MPI_Comm_group");
+  check(MPI_Group_incl(all, static_cast<int>(members.size()), members.data(), &some),
+        "MPI_Group_incl");
+  const auto status = MPI_Comm_create_group(wire_->comm, some, kControlTag + 1, &comm);
+  MPI_Group_free(&all);
+  MPI_Group_free(&some);
+  check(status, "MPI_Comm_create_group");
+  std::vector<Resident> residents;
+  for (const int member : members)
+    residents.push_back(residents_[static_cast<std::size_t>(member)]);
+  return std::make_unique<MpiTransport>(comm, std::move(residents), describe_);
+}
+
+// MPI_Comm_create_group waits for ever, so nobody calls it before all are known to have come.
+void MpiTransport::wait_for_members(std::span<const int> members, std::string_view label,
+                                    Deadline deadline) {
+  const auto wanted = XXH3_64bits(label.data(), label.size());
+  wire_->control.push_out(deadline);
+  wire_->control.tell_here(members, wanted);
+  const auto is_missing = [&](int member) {
+    return member != rank_ && peer(member).here != wanted;
+  };
+  for (int idle = 0; std::ranges::any_of(members, is_missing); ++idle) {
+    listen();
+    if (failed_) throw Error(failure_.code, failure_.why);
+    if (Clock::now() > deadline) {
+      std::string missing;
+      for (const int member : members)
+        if (is_missing(member)) missing += fmt::format(" {}", member);
+      throw Error(Errc::timeout, fmt::format("rank {}: the communicator '{}' was not made in time; "
+                                             "ranks that did not come:{}",
+                                             rank_, label, missing));
+    }
+    idle < kYields ? void(sched_yield()) : sleep_for(kLongestSleep);
+  }
+}
+
+}  // namespace sinew::mpi

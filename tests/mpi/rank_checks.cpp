@@ -1,0 +1,308 @@
+#include "mpi/rank_checks.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+#include <thread>
+
+#include <sinew/communicator.hpp>
+#include "runtime/mpi_plugin.hpp"
+#include "support/exact_data.hpp"
+#include "support/mismatches.hpp"
+
+namespace sinew::test {
+namespace {
+
+using namespace std::chrono_literals;
+using Numbers = std::vector<std::int32_t>;
+
+Communicator join(std::chrono::nanoseconds timeout = 60s) {
+  return connect({.timeout = timeout, .transport = "mpi"});
+}
+
+Numbers numbers(std::size_t count, int salt) {
+  Numbers data(count);
+  std::iota(data.begin(), data.end(), salt * 1000);
+  return data;
+}
+
+std::string error_of(const std::function<void()>& action) {
+  try {
+    action();
+  } catch (const Error& error) {
+    return fmt::format("{}: {}", name(error.code()), error.what());
+  }
+  return "no error";
+}
+
+void expect_text(Lines& wrong, const std::string& text, std::string_view part) {
+  if (text.find(part) == std::string::npos)
+    wrong.push_back(fmt::format("'{}' is not in: {}", part, text));
+}
+
+// Algorithms that need shared memory do not fit and are left out.
+bool fits(const Trial& trial, int size) {
+  return trial.algorithm->fits({0, size, 0, 1, {}}, {}) && !trial.shared_buffers;
+}
+
+Lines data() {
+  Lines wrong;
+  auto communicator = join();
+  if (communicator.transport() != "mpi") wrong.emplace_back("not over mpi");
+  std::size_t tried = 0;
+  for (const auto& trial : sweep(communicator.size())) {
+    if (!fits(trial, communicator.size())) continue;
+    ++tried;
+    if (auto what = attempt(communicator, trial); !what.empty()) wrong.push_back(std::move(what));
+  }
+  if (tried < 100) wrong.push_back(fmt::format("only {} trials", tried));
+  return wrong;
+}
+
+// Longer than frames, than chunks and than all that is in flight, and not a multiple of any.
+Lines large() {
+  Lines wrong;
+  auto communicator = join();
+  for (const auto& algorithm : algorithms())
+    for (const std::size_t count : {std::size_t{2049}, std::size_t{70'003}, std::size_t{300'007}}) {
+      Trial trial{&algorithm, count, DType::f32, ReduceOp::sum, 0, true, false, false};
+      if (!fits(trial, communicator.size()) || algorithm.collective == Collective::alltoall)
+        continue;
+      if (auto what = attempt(communicator, trial); !what.empty()) wrong.push_back(std::move(what));
+    }
+  return wrong;
+}
+
+Lines messages() {
+  Lines wrong;
+  auto c = join();
+  const int size = c.size(), right = (c.rank() + 1) % size, left = (c.rank() + size - 1) % size;
+  const auto expect = [&](const Numbers& got, const Numbers& wanted, std::string_view what) {
+    if (got != wanted) wrong.push_back(fmt::format("rank {}: {}", c.rank(), what));
+  };
+  // All sent before anything is asked for, and asked for in another order.
+  std::vector<Numbers> out;
+  std::vector<Request> requests;
+  for (int tag = 0; tag < 5; ++tag)
+    out.push_back(numbers(100 + static_cast<std::size_t>(tag) * 90'000, c.rank() * 10 + tag));
+  for (std::uint32_t tag = 0; tag < 5; ++tag)
+    requests.push_back(c.isend(std::span<const std::int32_t>(out[tag]), right, tag));
+  for (const std::uint32_t tag : {3U, 0U, 4U, 2U, 1U}) {
+    Numbers in(out[tag].size());
+    c.recv(std::span(in), left, tag);
+    expect(in, numbers(in.size(), left * 10 + static_cast<int>(tag)), "by tag");
+  }
+  c.wait_all(requests);
+  // Many short ones: more than the sender has slots, in order, with collectives in between.
+  std::vector<Numbers> many;
+  requests.clear();
+  for (int i = 0; i < 100; ++i) many.push_back(numbers(1 + static_cast<std::size_t>(i) * 30, i));
+  for (const auto& each : many)
+    requests.push_back(c.isend(std::span<const std::int32_t>(each), right, 9));
+  c.barrier();
+  for (const auto& each : many) {
+    Numbers in(each.size());
+    c.recv(std::span(in), left, 9);
+    expect(in, each, "in order");
+  }
+  c.wait_all(requests);
+  const auto mine = numbers(2 << 20, c.rank());  // 8 MiB
+  Numbers theirs(mine.size());
+  c.sendrecv(std::span<const std::int32_t>(mine), right, std::span(theirs), left, 5);
+  expect(theirs, numbers(theirs.size(), left), "both ways");
+  return wrong;
+}
+
+Lines groups() {
+  Lines wrong;
+  auto all = join();
+  const int rank = all.rank(), size = all.size();
+  auto half = all.split(rank % 2, -rank);
+  auto twin = all.dup();
+  const auto sum_in = [](Communicator& c, std::int64_t mine) {
+    c.allreduce(std::span(&mine, 1));
+    return mine;
+  };
+  std::int64_t of_half = 0, of_all = 0;
+  int members = 0;
+  for (int r = 0; r < size; ++r) {
+    of_all += r + 1;
+    if (r % 2 != rank % 2) continue;
+    of_half += r + 1;
+    ++members;
+  }
+  if (half.size() != members) wrong.push_back(fmt::format("a half of {}", half.size()));
+  if (half.rank() != (size - 1 - rank) / 2) wrong.push_back(fmt::format("rank {}", half.rank()));
+  auto quarter = half.split(half.rank() % 2);
+  for (int repeat = 0; repeat < 50; ++repeat) {
+    if (sum_in(half, rank + 1) != of_half) wrong.emplace_back("sum of a half");
+    if (sum_in(twin, rank + 1) != of_all) wrong.emplace_back("sum of the twin");
+    if (sum_in(quarter, 1) != quarter.size()) wrong.emplace_back("sum of a quarter");
+  }
+  // Both at once, finished in another order than begun.
+  std::vector<std::int64_t> a(40'000, 1), b(100, 2);
+  const auto call = [](std::vector<std::int64_t>& data) {
+    return Call{.collective = Collective::allreduce,
+                .dtype = DType::i64,
+                .input = data.data(),
+                .output = data.data(),
+                .count = data.size()};
+  };
+  const auto first = all.start(call(a)), second = twin.start(call(b));
+  twin.wait(second);
+  all.wait(first);
+  if (a.back() != size || b.back() != 2 * size) wrong.emplace_back("two at once");
+  return wrong;
+}
+
+// Each thread has a communicator of its own.
+Lines threads() {
+  Lines wrong;
+  auto all = join();
+  auto twin = all.dup();
+  std::string errors[2];
+  const auto work = [&](Communicator& c, int which) {
+    for (int i = 0; i < 300 && errors[which].empty(); ++i) {
+      std::vector<std::int32_t> data(static_cast<std::size_t>(1 + i * 37 % 5000), c.rank() + which);
+      c.allreduce(std::span(data));
+      const int wanted = c.size() * (c.size() - 1) / 2 + which * c.size();
+      if (data.back() != wanted || data.front() != wanted) errors[which] = "wrong sum";
+    }
+  };
+  std::thread other([&] {
+    if (const auto text = error_of([&] { work(twin, 1); }); text != "no error") errors[1] = text;
+  });
+  if (const auto text = error_of([&] { work(all, 0); }); text != "no error") errors[0] = text;
+  other.join();
+  for (const auto& error : errors)
+    if (!error.empty()) wrong.push_back(error);
+  return wrong;
+}
+
+Lines mismatched() {
+  Lines wrong;
+  auto control = join();  // brings all ranks together between cases
+  for (const std::size_t count : {std::size_t{8}, std::size_t{50'000}, std::size_t{400'000}})
+    for (std::size_t i = 0; i < mismatches().size(); ++i) {
+      control.barrier();
+      auto communicator = join(10s);
+      const auto& each = mismatches()[i];
+      const int odd = static_cast<int>(i + count) % communicator.size();
+      const auto ending = provoke(communicator, each, count, communicator.rank() == odd);
+      if (const auto what = complaint(each, ending, odd); !what.empty())
+        wrong.push_back(fmt::format("{} of {}: {}: {}", each.what, count, what, ending));
+    }
+  return wrong;
+}
+
+Lines lengths() {
+  Lines wrong;
+  auto c = join(10s);
+  if (c.size() < 2) return wrong;
+  const std::vector<float> in(100, 1);
+  std::vector<float> out(200);
+  // Rank 1 sends 10 elements where rank 0 expects 11.
+  std::vector<std::size_t> sends(static_cast<std::size_t>(c.size()), 10), receives(sends);
+  if (c.rank() == 0) receives[1] = 11;
+  const auto text = error_of([&] {
+    c.alltoallv(std::span(in), sends, std::span(out), receives);
+    c.barrier();
+  });
+  expect_text(wrong, text, "mismatch: ");
+  expect_text(wrong, text, "40 bytes where rank 0 expects 44");
+  return wrong;
+}
+
+// The last rank comes too late: the others say so, and it finds the communicator poisoned.
+Lines late() {
+  Lines wrong;
+  auto control = join();
+  auto c = join(300ms);
+  const int last = c.size() - 1;
+  c.barrier();
+  if (c.rank() == last) std::this_thread::sleep_for(900ms);
+  const auto text = error_of([&] { c.barrier(); });
+  if (c.rank() != last) {
+    expect_text(wrong, text, "timeout: ");
+    expect_text(wrong, text, fmt::format("rank {} was not heard to enter it", last));
+  } else if (text == "no error") {
+    wrong.emplace_back("the late rank was let through");
+  }
+  control.barrier();
+  return wrong;
+}
+
+// A rank whose communicator is gone is named at once, long before the deadline.
+Lines left() {
+  Lines wrong;
+  auto control = join();
+  {
+    auto c = join(20s);
+    c.barrier();
+    if (c.rank() != 0) {
+      const auto begun = Clock::now();
+      const auto text = error_of([&] { c.barrier(); });
+      expect_text(wrong, text, "rank 0 has left after operation #1");
+      if (Clock::now() - begun > 5s) wrong.emplace_back("noticed too late");
+    }
+  }
+  control.barrier();
+  return wrong;
+}
+
+// A subset that not all come for is given up at the deadline, and the missing are named.
+Lines alone() {
+  Lines wrong;
+  auto control = join();
+  const auto transport = join_mpi("", std::getenv, Clock::now() + 10s);
+  if (transport->rank() == 0 && transport->size() > 1) {
+    const int members[] = {0, 1};
+    const auto text = error_of([&] { transport->subset(members, "pair", Clock::now() + 200ms); });
+    expect_text(wrong, text, "timeout: ");
+    expect_text(wrong, text, "ranks that did not come: 1");
+  }
+  control.barrier();
+  return wrong;
+}
+
+// More communicators than an MPI has room for at a time, some with messages nobody received: what
+// is left of one must not turn up in another.
+Lines many() {
+  Lines wrong;
+  auto all = join();
+  for (int i = 0; i < 600; ++i) {
+    auto one = all.dup();
+    const Numbers stray(static_cast<std::size_t>(1 + i % 3 * 1000), -1);
+    if (i % 4 == 0) one.isend(std::span<const std::int32_t>(stray), (one.rank() + 1) % one.size());
+    std::int64_t sum = 1;
+    one.allreduce(std::span(&sum, 1));
+    if (sum != one.size()) wrong.push_back(fmt::format("sum {} in number {}", sum, i));
+    if (i % 4 != 1) continue;
+    Numbers sent = numbers(7, i), got(7);
+    one.sendrecv(std::span<const std::int32_t>(sent), (one.rank() + 1) % one.size(), std::span(got),
+                 (one.rank() + one.size() - 1) % one.size());
+    if (got != sent) wrong.push_back(fmt::format("a stray message in number {}", i));
+  }
+  return wrong;
+}
+
+constexpr RankCheck kChecks[] = {
+    {"data", data},
+    {"large", large},
+    {"messages", messages},
+    {"groups", groups},
+    {"threads", threads},
+    {"lengths", lengths},
+    {"late", late},
+    {"left", left},
+    {"alone", alone},
+    {"many", many},
+    {"mismatched", mismatched},
+};
+
+}  // namespace
+
+std::span<const RankCheck> rank_checks() { return kChecks; }
+
+}  // namespace sinew::test

@@ -10,6 +10,10 @@ namespace {
 
 int as_int(std::size_t bytes) { return static_cast<int>(bytes); }  // a chunk or a frame at most
 
+std::size_t frame_at(std::uint64_t offset, std::size_t total) {
+  return std::min<std::size_t>(kFramePayload, total - offset);
+}
+
 std::size_t chunk_at(std::uint64_t offset, std::size_t total) {
   return std::min<std::size_t>(kChunkBytes, total - offset);
 }
@@ -39,9 +43,8 @@ Lanes::Step Lanes::test(MPI_Request& request, MPI_Status* status) noexcept {
   return done != 0 ? Step::done : Step::pending;
 }
 
-// A short transfer is copied and done; a long one has only its header here.
-Lanes::Step Lanes::post_header(Outgoing& lane, const Transfer& transfer,
-                               std::span<const std::byte> data) noexcept {
+Lanes::Step Lanes::post_frame(Outgoing& lane, const Transfer& transfer,
+                              std::span<const std::byte> payload, std::size_t total) noexcept {
   const auto slot = lane.next_slot % kSlots;
   if (const auto step = test(lane.slots[slot]); step != Step::done) return step;
   std::byte* const frame = outgoing_frame(index(transfer), slot);
@@ -49,17 +52,17 @@ Lanes::Step Lanes::post_header(Outgoing& lane, const Transfer& transfer,
   if (transfer.channel != kMessageChannel) header.op = op_;
   header.op.sequence = transfer.tag.sequence;
   header.op.fingerprint = transfer.tag.fingerprint;
-  header.total = data.size();
+  header.total = total;
   std::memcpy(frame, &header, sizeof header);
-  const auto payload = data.size() <= kFramePayload ? data.size() : 0;
-  if (payload > 0) std::memcpy(frame + sizeof header, data.data(), payload);
+  if (!payload.empty()) std::memcpy(frame + sizeof header, payload.data(), payload.size());
   // One in each round of the slots waits for its receiver, or a sender that waits for nobody would
   // fill the receiver's memory.
   const auto post = slot == kSlots - 1 ? MPI_Issend : MPI_Isend;
-  const auto step = check(post(frame, as_int(sizeof header + payload), MPI_BYTE, transfer.peer,
-                               transfer.channel, comm_, &lane.slots[slot]));
+  const auto step = check(post(frame, as_int(sizeof header + payload.size()), MPI_BYTE,
+                               transfer.peer, transfer.channel, comm_, &lane.slots[slot]));
   if (step != Step::done) return step;
   ++lane.next_slot;
+  lane.headed = true;
   ++counters_.sent[static_cast<std::size_t>(transfer.peer)];
   return Step::done;
 }
@@ -72,14 +75,16 @@ Lanes::Step Lanes::send(Transfer& transfer, std::span<const std::byte> data) noe
     lane.headed = false;
     lane.posted = 0;
   }
-  if (!lane.headed) {
-    if (const auto step = post_header(lane, transfer, data); step != Step::done) return step;
-    lane.headed = true;
-    if (data.size() <= kFramePayload) transfer.moved = data.size();
+  const auto total = data.size();
+  while (!lane.headed || (total <= kShort && transfer.moved < total)) {
+    const auto payload = total <= kShort ? frame_at(transfer.moved, total) : 0;
+    const auto step = post_frame(lane, transfer, data.subspan(transfer.moved, payload), total);
+    if (step != Step::done) return step;
+    transfer.moved += payload;
   }
-  while (transfer.moved < data.size()) {
-    while (lane.posted < data.size() && lane.posted < transfer.moved + kInFlight * kChunkBytes) {
-      const auto bytes = chunk_at(lane.posted, data.size());
+  while (transfer.moved < total) {
+    while (lane.posted < total && lane.posted < transfer.moved + kInFlight * kChunkBytes) {
+      const auto bytes = chunk_at(lane.posted, total);
       const auto step = check(MPI_Isend(data.data() + lane.posted, as_int(bytes), MPI_BYTE,
                                         transfer.peer, transfer.channel, comm_,
                                         &lane.chunks[lane.posted / kChunkBytes % kInFlight]));
@@ -89,32 +94,28 @@ Lanes::Step Lanes::send(Transfer& transfer, std::span<const std::byte> data) noe
     }
     const auto step = test(lane.chunks[transfer.moved / kChunkBytes % kInFlight]);
     if (step != Step::done) return step;
-    transfer.moved += chunk_at(transfer.moved, data.size());
+    transfer.moved += chunk_at(transfer.moved, total);
   }
   lane.turn = nullptr;
   return Step::done;
 }
 
-Lanes::Step Lanes::take_header(Incoming& lane, const Transfer& transfer,
-                               std::size_t total) noexcept {
+Lanes::Step Lanes::take_frame(Incoming& lane, const Transfer& transfer, std::size_t payload,
+                              std::size_t total) noexcept {
   std::byte* const frame = incoming_frame(index(transfer));
-  if (lane.stage == Incoming::Stage::idle) {
+  if (lane.frame == MPI_REQUEST_NULL) {
     const auto step = check(MPI_Irecv(frame, as_int(kFrameBytes), MPI_BYTE, transfer.peer,
                                       transfer.channel, comm_, &lane.frame));
     if (step != Step::done) return step;
-    lane.stage = Incoming::Stage::header;
   }
   MPI_Status status;
   if (const auto step = test(lane.frame, &status); step != Step::done) return step;
   ++counters_.received[static_cast<std::size_t>(transfer.peer)];
-  lane.stage = Incoming::Stage::chunks;
-  lane.posted = 0;
+  lane.headed = true;
   int bytes = 0;
   MPI_Get_count(&status, MPI_BYTE, &bytes);
   std::memcpy(&header_, frame, sizeof header_);
-  const auto payload = header_.total <= kFramePayload ? header_.total : 0;
-  if (bytes != as_int(sizeof header_ + payload) || header_.magic != FrameHeader::kMagic)
-      [[unlikely]]
+  if (bytes < as_int(sizeof header_) || header_.magic != FrameHeader::kMagic) [[unlikely]]
     return check(MPI_ERR_OTHER);
   if (transfer.channel != kMessageChannel)
     seen_[static_cast<std::size_t>(transfer.peer)] = header_.op.sequence;
@@ -123,7 +124,7 @@ Lanes::Step Lanes::take_header(Incoming& lane, const Transfer& transfer,
     return Step::other_operation;
   if (header_.total != total) [[unlikely]]
     return Step::other_length;
-  return Step::done;
+  return bytes == as_int(sizeof header_ + payload) ? Step::done : check(MPI_ERR_OTHER);
 }
 
 // `into(lane, offset)`: where the chunk from there on is received, or null if it must wait.
@@ -133,13 +134,18 @@ Lanes::Step Lanes::receive(Transfer& transfer, std::size_t total, Into into,
                            Consume consume) noexcept {
   auto& lane = incoming_[index(transfer)];
   if (lane.turn != nullptr && lane.turn != &transfer) return Step::pending;
-  lane.turn = &transfer;
-  if (lane.stage != Incoming::Stage::chunks) {
-    if (const auto step = take_header(lane, transfer, total); step != Step::done) return step;
-    if (total <= kFramePayload) {
-      if (total > 0) consume(0, incoming_frame(index(transfer)) + sizeof(FrameHeader), total);
-      transfer.moved = total;
-    }
+  if (lane.turn == nullptr) {
+    lane.turn = &transfer;
+    lane.headed = false;
+    lane.posted = 0;
+  }
+  while (!lane.headed || (total <= kShort && transfer.moved < total)) {
+    const auto payload = total <= kShort ? frame_at(transfer.moved, total) : 0;
+    const auto step = take_frame(lane, transfer, payload, total);
+    if (step != Step::done) return step;
+    if (payload > 0)
+      consume(transfer.moved, incoming_frame(index(transfer)) + sizeof(FrameHeader), payload);
+    transfer.moved += payload;
   }
   // The sender has committed itself to the rest, so holding buffers for it cannot end in a circle.
   while (transfer.moved < total) {
@@ -167,7 +173,6 @@ Lanes::Step Lanes::receive(Transfer& transfer, std::size_t total, Into into,
   if (lane.bounce >= 0) bounce_taken_[static_cast<std::size_t>(lane.bounce)] = 0;
   lane.bounce = -1;
   lane.turn = nullptr;
-  lane.stage = Incoming::Stage::idle;
   return Step::done;
 }
 

@@ -56,20 +56,19 @@ class Lanes {
   std::span<std::byte> waste() noexcept { return {bounce_.get(), kChunkBytes}; }
 
  private:
-  static constexpr unsigned kSlots = 4;        // frames to one peer that MPI is not done with
+  static constexpr unsigned kSlots = 8;        // frames to one peer that MPI is not done with
   static constexpr unsigned kBouncePairs = 4;  // transfers that reduce at the same time
   struct Outgoing {
     const Transfer* turn = nullptr;  // begun and not finished: all others wait until it is
-    bool headed = false;             // its header is on the way
+    bool headed = false;             // its first frame is on the way
     std::uint32_t next_slot = 0;
     std::uint64_t posted = 0;  // bytes, in chunks
     MPI_Request slots[kSlots];
     MPI_Request chunks[kInFlight];
   };
   struct Incoming {
-    enum class Stage : std::uint8_t { idle, header, chunks };
     const Transfer* turn = nullptr;
-    Stage stage = Stage::idle;
+    bool headed = false;       // its first frame has come
     int bounce = -1;           // pair of buffers it holds
     std::uint64_t posted = 0;  // bytes, in chunks
     MPI_Request frame = MPI_REQUEST_NULL;
@@ -88,9 +87,10 @@ class Lanes {
     const auto half = offset / kChunkBytes % kInFlight;
     return bounce_.get() + (static_cast<std::size_t>(pair) * kInFlight + half) * kChunkBytes;
   }
-  Step post_header(Outgoing& lane, const Transfer& transfer,
-                   std::span<const std::byte> data) noexcept;
-  Step take_header(Incoming& lane, const Transfer& transfer, std::size_t total) noexcept;
+  Step post_frame(Outgoing& lane, const Transfer& transfer, std::span<const std::byte> payload,
+                  std::size_t total) noexcept;
+  Step take_frame(Incoming& lane, const Transfer& transfer, std::size_t payload,
+                  std::size_t total) noexcept;
   template <class Into, class Consume>
   Step receive(Transfer& transfer, std::size_t total, Into into, Consume consume) noexcept;
   bool take_bounce(Incoming& lane) noexcept;

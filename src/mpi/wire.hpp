@@ -11,9 +11,11 @@ namespace sinew::mpi {
 /// Changes with everything in this file; ranks compare it when they join.
 inline constexpr std::uint32_t kProtocol = 1;
 
-/// A transfer up to this long travels in one message with its header. A longer one follows its
-/// header in chunks, straight from the sender's memory.
-inline constexpr std::size_t kFramePayload = std::size_t{8} << 10;
+/// A transfer up to kShort travels in frames, each with a header and short enough that MPIs send it
+/// at once, without asking the receiver. A longer one follows its header in chunks, straight from
+/// the sender's memory.
+inline constexpr std::size_t kFramePayload = 3968;
+inline constexpr std::size_t kShort = std::size_t{16} << 10;
 inline constexpr std::size_t kChunkBytes = std::size_t{256} << 10;
 inline constexpr unsigned kInFlight = 2;  // chunks of a transfer, so that reducing overlaps
 
@@ -49,7 +51,7 @@ inline OpDescriptor from_wire(const WireOp& op) noexcept {
           op.tag};
 }
 
-/// Before each transfer's payload.
+/// Before a frame's payload, and before the chunks of a long transfer.
 struct FrameHeader {
   static constexpr std::uint32_t kMagic = 0x3146'4D53;  // "SMF1"
   std::uint32_t magic = kMagic, reserved = 0;

@@ -10,6 +10,7 @@
 #include "cli/verbs.hpp"
 #include "measure/peers.hpp"
 #include "runtime/mpi_plugin.hpp"
+#include "transport/cores.hpp"
 
 namespace sinew {
 
@@ -23,6 +24,7 @@ bench::Launcher mpi_ranks(const BenchSetup& setup) {
   if (!setup.algorithm.empty()) words.insert(words.end(), {"--algo", setup.algorithm});
   if (!setup.schedule.empty())
     words.insert(words.end(), {"--schedule", std::filesystem::absolute(setup.schedule).string()});
+  if (!setup.bind) words.emplace_back("--no-bind");
   if (setup.chunk_bytes > 0)
     words.insert(words.end(), {"--chunk", std::to_string(setup.chunk_bytes)});
   return bench::spawn_once(std::move(words));
@@ -51,7 +53,12 @@ int run_bench_rank(int argc, char** argv) {
   app.add_option("--algo", setup.algorithm);
   app.add_option("--schedule", setup.schedule);
   app.add_option("--chunk", setup.chunk_bytes);
+  bool no_bind = false;
+  app.add_flag("--no-bind", no_bind);
   if (const auto status = parse(app, argc, argv)) return *status;
+  // Open MPI has given each rank a core already; MPICH gives them all.
+  for (const auto& seat : mpi_seats(std::getenv))
+    if (!no_bind && seat.size <= allowed_cores()) bind_to_core(seat.rank);
   auto transport = join_mpi(setup.mpi, std::getenv, Clock::now() + 60s);
   bench::Control control(control_path, transport->rank());
   serve_as_sinew(control, std::move(transport), setup);

@@ -60,7 +60,7 @@ int run_doctor(int argc, char** argv) {
   } else {
     const Paint paint(stdout);
     for (const auto& check : checks) {
-      fmt::print("{}  {:<18}  {}\n", painted(paint, check.level), check.name, check.value);
+      fmt::print("{}  {:<23}  {}\n", painted(paint, check.level), check.name, check.value);
       if (!check.repair.empty()) fmt::print("{:6}{}\n", "", check.repair);
     }
     fmt::print("{} checks: {} fail, {} warn\n", checks.size(), failures, warnings);

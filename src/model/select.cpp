@@ -66,7 +66,16 @@ CostTable cost_table(std::string_view transport, std::uint64_t slot_bytes, int r
   CostTable cost{};
   cost.slot_bytes = static_cast<double>(slot_bytes);
   const bool in_memory = transport == "local" || transport == "shm";
-  if (in_memory)
+  const bool over_mpi = transport == "mpi";  // as on one host; elsewhere MPI's are not ours to know
+  if (over_mpi)
+    cost = {.message_ns = 400,
+            .message_byte_ns = 0.1,
+            .wait_ns = 0,
+            .publish_byte_ns = 0,
+            .gather_byte_ns = 0,
+            .reduce_byte_ns = 0.02,
+            .slot_bytes = cost.slot_bytes};
+  else if (in_memory)
     cost = {.message_ns = 250,
             .message_byte_ns = 0.1,
             .wait_ns = 120,
@@ -82,7 +91,7 @@ CostTable cost_table(std::string_view transport, std::uint64_t slot_bytes, int r
             .gather_byte_ns = 0,
             .reduce_byte_ns = 0.02,
             .slot_bytes = cost.slot_bytes};
-  if (in_memory && ranks > cores) {
+  if ((in_memory || over_mpi) && ranks > cores) {
     const double share = static_cast<double>(ranks) / cores;
     cost.wait_ns = 900.0 * ranks;  // everyone's turn, at the price of a switch
     cost.message_ns = 1800.0 * share;

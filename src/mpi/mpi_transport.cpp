@@ -15,8 +15,9 @@ using namespace std::chrono_literals;
 constexpr int kSpinsAlone = 300;  // looks, each a call of MPI: ranks have a core each
 constexpr int kSpinsCrowded = 1;  // ranks share cores: whoever we wait for may need ours
 constexpr int kYields = 1000;
+constexpr auto kStranger = 300us;  // a yield that took longer gave the core to somebody else
 constexpr Clock::duration kShortestSleep = 20us, kLongestSleep = 500us;
-constexpr auto kListenEvery = 500us;      // to control messages, while waiting
+constexpr int kListenEvery = 64;          // yields, to control messages
 constexpr std::uint32_t kListenOps = 16;  // and every so many operations, if there is no waiting
 constexpr auto kSilent = 25ms;     // of waiting, before the others are told; then ten times that
 constexpr auto kAnswer = 250ms;    // for a rank to tell what else it is in
@@ -35,6 +36,13 @@ void sleep_for(Clock::duration duration) noexcept {
   const auto ns = std::chrono::nanoseconds(duration).count();
   const timespec nap{0, static_cast<long>(std::clamp<std::int64_t>(ns, 0, 999'999'999))};
   nanosleep(&nap, nullptr);
+}
+
+// To a few milliseconds, for a few nanoseconds.
+std::int64_t coarse_ms() noexcept {
+  timespec now{};
+  clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+  return std::int64_t{now.tv_sec} * 1000 + now.tv_nsec / 1'000'000;
 }
 
 std::string error_text(int code) {
@@ -162,15 +170,23 @@ Progress MpiTransport::send(Transfer& transfer, std::span<const std::byte> data)
   return after(wire_->lanes.send(transfer, data), transfer, data.size());
 }
 
+// Long transfers are read out of the sender's memory, which waits kTakeBack for its readers when it
+// gives up. So whoever was away for a while listens first.
+bool MpiTransport::may_receive(std::size_t bytes) noexcept {
+  constexpr std::int64_t kAwayMs = 200;
+  if (!failed_ && bytes > kShort && coarse_ms() > listened_ms_ + kAwayMs) listen();
+  return !failed_;
+}
+
 Progress MpiTransport::recv(Transfer& transfer, std::span<std::byte> data) noexcept {
-  if (failed_) [[unlikely]]
+  if (!may_receive(data.size())) [[unlikely]]
     return Progress::failed;
   return after(wire_->lanes.recv(transfer, data), transfer, data.size());
 }
 
 Progress MpiTransport::recv_reduce(Transfer& transfer, std::span<std::byte> data,
                                    const Reducer& reducer) noexcept {
-  if (failed_) [[unlikely]]
+  if (!may_receive(data.size())) [[unlikely]]
     return Progress::failed;
   return after(wire_->lanes.recv_reduce(transfer, data, reducer), transfer, data.size());
 }
@@ -207,8 +223,7 @@ Progress MpiTransport::park_slowly(Deadline deadline) noexcept {
     waits_since_ = now;
     next_status_ = now + kSilent + size_ * 100us;
   }
-  if (now - last_listened_ > kListenEvery) {
-    last_listened_ = now;
+  if (slow % kListenEvery == 0 || slow > kYields) {
     if (look_around() == Progress::failed) return Progress::failed;
     if (now > next_status_) {
       wire_->control.tell_status(history_);
@@ -217,6 +232,8 @@ Progress MpiTransport::park_slowly(Deadline deadline) noexcept {
   }
   if (slow <= kYields) {
     sched_yield();
+    // The core was lent to a stranger for a whole slice: only sleeping gets past it.
+    if (Clock::now() - now > kStranger) idle_ = spin_limit_ + kYields;
   } else {
     const auto nap = std::min(kLongestSleep, kShortestSleep * (1 + (slow - kYields) / 16));
     sleep_for(std::clamp<Clock::duration>(deadline - now, 0ns, nap));
@@ -238,6 +255,7 @@ Progress MpiTransport::look_around() noexcept {
 }
 
 void MpiTransport::listen() noexcept {
+  listened_ms_ = coarse_ms();
   int from = -1;
   while (const auto* message = wire_->control.poll(from)) hear(from, *message);
 }

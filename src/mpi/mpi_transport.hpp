@@ -54,6 +54,7 @@ class MpiTransport final : public Transport, private Open {
 
   void close() noexcept override;
   [[nodiscard]] bool failed() const noexcept override { return failed_; }
+  bool may_receive(std::size_t bytes) noexcept;
   Progress after(Lanes::Step step, const Transfer& transfer, std::size_t bytes) noexcept;
   Progress fail(Errc code, int peer, const std::string& why) noexcept;
   Progress park_slowly(Deadline deadline) noexcept;
@@ -80,7 +81,8 @@ class MpiTransport final : public Transport, private Open {
   // Waiting, from cheap to dear: see park().
   int spin_limit_;
   int idle_ = 0;
-  Clock::time_point waits_since_{}, last_listened_{}, next_status_{};
+  Clock::time_point waits_since_{}, next_status_{};
+  std::int64_t listened_ms_ = 0;
 };
 
 }  // namespace sinew::mpi

@@ -6,26 +6,27 @@
 #include <numeric>
 #include <thread>
 
-#include <sinew/communicator.hpp>
-#include "runtime/mpi_plugin.hpp"
 #include "support/exact_data.hpp"
-#include "support/mismatches.hpp"
 
 namespace sinew::test {
-namespace {
 
 using namespace std::chrono_literals;
 using Numbers = std::vector<std::int32_t>;
 
-Communicator join(std::chrono::nanoseconds timeout = 60s) {
-  return connect({.timeout = timeout, .transport = "mpi"});
-}
+namespace {
 
 Numbers numbers(std::size_t count, int salt) {
   Numbers data(count);
   std::iota(data.begin(), data.end(), salt * 1000);
   return data;
 }
+
+// Algorithms that need shared memory do not fit and are left out.
+bool fits(const Trial& trial, int size) {
+  return trial.algorithm->fits({0, size, 0, 1, {}}, {}) && !trial.shared_buffers;
+}
+
+}  // namespace
 
 std::string error_of(const std::function<void()>& action) {
   try {
@@ -34,16 +35,6 @@ std::string error_of(const std::function<void()>& action) {
     return fmt::format("{}: {}", name(error.code()), error.what());
   }
   return "no error";
-}
-
-void expect_text(Lines& wrong, const std::string& text, std::string_view part) {
-  if (text.find(part) == std::string::npos)
-    wrong.push_back(fmt::format("'{}' is not in: {}", part, text));
-}
-
-// Algorithms that need shared memory do not fit and are left out.
-bool fits(const Trial& trial, int size) {
-  return trial.algorithm->fits({0, size, 0, 1, {}}, {}) && !trial.shared_buffers;
 }
 
 Lines data() {
@@ -180,98 +171,12 @@ Lines threads() {
   return wrong;
 }
 
-Lines mismatched() {
-  Lines wrong;
-  auto control = join();  // brings all ranks together between cases
-  for (const std::size_t count : {std::size_t{8}, std::size_t{50'000}, std::size_t{400'000}})
-    for (std::size_t i = 0; i < mismatches().size(); ++i) {
-      control.barrier();
-      auto communicator = join(10s);
-      const auto& each = mismatches()[i];
-      const int odd = static_cast<int>(i + count) % communicator.size();
-      const auto ending = provoke(communicator, each, count, communicator.rank() == odd);
-      if (const auto what = complaint(each, ending, odd); !what.empty())
-        wrong.push_back(fmt::format("{} of {}: {}: {}", each.what, count, what, ending));
-    }
-  return wrong;
-}
-
-Lines lengths() {
-  Lines wrong;
-  auto c = join(10s);
-  if (c.size() < 2) return wrong;
-  const std::vector<float> in(100, 1);
-  std::vector<float> out(200);
-  // Rank 1 sends 10 elements where rank 0 expects 11.
-  std::vector<std::size_t> sends(static_cast<std::size_t>(c.size()), 10), receives(sends);
-  if (c.rank() == 0) receives[1] = 11;
-  const auto text = error_of([&] {
-    c.alltoallv(std::span(in), sends, std::span(out), receives);
-    c.barrier();
-  });
-  expect_text(wrong, text, "mismatch: ");
-  expect_text(wrong, text, "40 bytes where rank 0 expects 44");
-  return wrong;
-}
-
-// The last rank comes too late: the others say so, and it finds the communicator poisoned.
-Lines late() {
-  Lines wrong;
-  auto control = join();
-  auto c = join(300ms);
-  const int last = c.size() - 1;
-  c.barrier();
-  if (c.rank() == last) std::this_thread::sleep_for(900ms);
-  const auto text = error_of([&] { c.barrier(); });
-  if (c.rank() != last) {
-    expect_text(wrong, text, "timeout: ");
-    expect_text(wrong, text, fmt::format("rank {} was not heard to enter it", last));
-  } else if (text == "no error") {
-    wrong.emplace_back("the late rank was let through");
-  }
-  control.barrier();
-  return wrong;
-}
-
-// A rank whose communicator is gone is named at once, long before the deadline.
-Lines left() {
-  Lines wrong;
-  auto control = join();
-  {
-    auto c = join(20s);
-    c.barrier();
-    if (c.rank() != 0) {
-      const auto begun = Clock::now();
-      const auto text = error_of([&] { c.barrier(); });
-      expect_text(wrong, text, "rank 0 has left after operation #1");
-      if (Clock::now() - begun > 5s) wrong.emplace_back("noticed too late");
-    }
-  }
-  control.barrier();
-  return wrong;
-}
-
-// A subset that not all come for is given up at the deadline, and the missing are named.
-Lines alone() {
-  Lines wrong;
-  auto control = join();
-  const auto transport = join_mpi("", std::getenv, Clock::now() + 10s);
-  if (transport->rank() == 0 && transport->size() > 1) {
-    const int members[] = {0, 1};
-    const auto text = error_of([&] { transport->subset(members, "pair", Clock::now() + 200ms); });
-    expect_text(wrong, text, "timeout: ");
-    expect_text(wrong, text, "ranks that did not come: 1");
-  }
-  control.barrier();
-  return wrong;
-}
-
 // More communicators than an MPI has room for at a time, some with messages nobody received: what
 // is left of one must not turn up in another.
 Lines many() {
   Lines wrong;
   auto all = join();
-  for (int i = 0; i < 600; ++i) {
+  for (int i = 0; i < 3000; ++i) {
     auto one = all.dup();
     const Numbers stray(static_cast<std::size_t>(1 + i % 3 * 1000), -1);
     if (i % 4 == 0) one.isend(std::span<const std::int32_t>(stray), (one.rank() + 1) % one.size());
@@ -287,22 +192,28 @@ Lines many() {
   return wrong;
 }
 
-constexpr RankCheck kChecks[] = {
-    {"data", data},
-    {"large", large},
-    {"messages", messages},
-    {"groups", groups},
-    {"threads", threads},
-    {"lengths", lengths},
-    {"late", late},
-    {"left", left},
-    {"alone", alone},
-    {"many", many},
-    {"mismatched", mismatched},
-};
-
-}  // namespace
-
-std::span<const RankCheck> rank_checks() { return kChecks; }
+// Of the transport and the library; what MPI does inside is its own affair.
+Lines allocations() {
+  Lines wrong;
+  auto c = join();
+  for (const auto& algorithm : algorithms())
+    for (const std::size_t count : {std::size_t{33}, std::size_t{3000}, std::size_t{200'000}}) {
+      if (!algorithm.fits({0, c.size(), 0, 1, {}}, {})) continue;
+      const bool empty = algorithm.collective == Collective::barrier;
+      std::vector<float> in(count * static_cast<std::size_t>(c.size())), out(in);
+      const Call call{.collective = algorithm.collective,
+                      .input = in.data(),
+                      .output = out.data(),
+                      .count = empty ? 0 : count,
+                      .options = {.algorithm = algorithm.name}};
+      for (int i = 0; i < 3; ++i) c.run(call);
+      const auto before = allocations_so_far();
+      for (int i = 0; i < 20; ++i) c.run(call);
+      if (const auto made = allocations_so_far() - before; made != 0)
+        wrong.push_back(fmt::format("{} {} of {}: {} allocations", name(algorithm.collective),
+                                    algorithm.name, count, made));
+    }
+  return wrong;
+}
 
 }  // namespace sinew::test

@@ -381,10 +381,17 @@ void check_job(const BenchOptions& o, const MpiSeat& seat) {
                             name(seat.mpi), seat.size, o.against));
 }
 
-// Ranks other than 0 do the same, but what they would say is said already.
-void be_silent() {
-  if (std::freopen("/dev/null", "w", stdout) == nullptr)
+// Ranks other than 0 do the same as rank 0, but what they would say it says already.
+bool is_sound_job(const BenchOptions& o, const MpiSeat& seat) {
+  try {
+    check_job(o, seat);
+  } catch (const Error&) {
+    if (seat.rank == 0) throw;
+    return false;
+  }
+  if (seat.rank > 0 && std::freopen("/dev/null", "w", stdout) == nullptr)
     throw Error(Errc::system, "cannot open /dev/null");
+  return true;
 }
 
 }  // namespace
@@ -398,8 +405,7 @@ int run_bench(int argc, char** argv) {
   if (std::find(kTransports.begin(), kTransports.end(), o.setup.transport) == kTransports.end())
     throw Error(Errc::invalid_argument, unknown("transport", o.setup.transport, kTransports));
   const auto seat = bench_seat();
-  if (seat && seat->rank > 0) be_silent();
-  if (seat) check_job(o, *seat);
+  if (seat && !is_sound_job(o, *seat)) return kUsage;
   if (o.setup.transport == "mpi" && !seat) o.setup.mpi = mpi_to_start(o.setup.mpi);
   if (o.setup.transport == "mpi" && o.buffers == "shared")
     throw Error(Errc::unsupported, "--buffers shared: ranks over mpi share no memory");

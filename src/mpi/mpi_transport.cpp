@@ -15,14 +15,13 @@ using namespace std::chrono_literals;
 constexpr int kSpinsAlone = 300;  // looks, each a call of MPI: ranks have a core each
 constexpr int kSpinsCrowded = 1;  // ranks share cores: whoever we wait for may need ours
 constexpr int kYields = 1000;
-constexpr auto kStranger = 300us;  // a yield that took longer gave the core to somebody else
 constexpr Clock::duration kShortestSleep = 20us, kLongestSleep = 500us;
 constexpr int kListenEvery = 64;          // yields, to control messages
 constexpr std::uint32_t kListenOps = 16;  // and every so many operations, if there is no waiting
 constexpr auto kSilent = 25ms;     // of waiting, before the others are told; then ten times that
 constexpr auto kAnswer = 250ms;    // for a rank to tell what else it is in
 constexpr auto kLastWords = 50ms;  // until MPI has taken them
-constexpr auto kTakeBack = 1s;     // for transfers that are under way when it all ends
+constexpr auto kTakeBack = 500ms;  // for transfers that are under way when it all ends
 
 void relax() noexcept {
 #if defined(__x86_64__)
@@ -214,8 +213,9 @@ Progress MpiTransport::park(bool moved, Deadline deadline) noexcept {
   return park_slowly(deadline);
 }
 
-// Nothing wakes a rank that sleeps, so it looks again after a yield while that is cheap, and after
-// ever longer naps when it is not.
+// Nothing wakes a rank that sleeps, so naps are for long waits only: a rank that naps makes the
+// others wait, and they would nap, too. Yields are worth less under MPICH, which starts each rank
+// in a session of its own (Linux shares processors out between sessions first), but naps are worse.
 Progress MpiTransport::park_slowly(Deadline deadline) noexcept {
   const auto now = Clock::now();
   const int slow = idle_ - spin_limit_;
@@ -232,8 +232,6 @@ Progress MpiTransport::park_slowly(Deadline deadline) noexcept {
   }
   if (slow <= kYields) {
     sched_yield();
-    // The core was lent to a stranger for a whole slice: only sleeping gets past it.
-    if (Clock::now() - now > kStranger) idle_ = spin_limit_ + kYields;
   } else {
     const auto nap = std::min(kLongestSleep, kShortestSleep * (1 + (slow - kYields) / 16));
     sleep_for(std::clamp<Clock::duration>(deadline - now, 0ns, nap));

@@ -2,10 +2,12 @@
 
 #include <fmt/format.h>
 #include <sched.h>
-#include <time.h>
 #include <xxhash.h>
 
 #include <algorithm>
+
+#include "mpi/comms.hpp"
+#include "mpi/waiting.hpp"
 
 namespace sinew::mpi {
 namespace {
@@ -23,88 +25,20 @@ constexpr auto kAnswer = 250ms;    // for a rank to tell what else it is in
 constexpr auto kLastWords = 50ms;  // until MPI has taken them
 constexpr auto kTakeBack = 500ms;  // for transfers that are under way when it all ends
 
-void relax() noexcept {
-#if defined(__x86_64__)
-  __builtin_ia32_pause();
-#elif defined(__aarch64__)
-  asm volatile("yield");
-#endif
-}
-
-void sleep_for(Clock::duration duration) noexcept {
-  const auto ns = std::chrono::nanoseconds(duration).count();
-  const timespec nap{0, static_cast<long>(std::clamp<std::int64_t>(ns, 0, 999'999'999))};
-  nanosleep(&nap, nullptr);
-}
-
-// To a few milliseconds, for a few nanoseconds.
-std::int64_t coarse_ms() noexcept {
-  timespec now{};
-  clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
-  return std::int64_t{now.tv_sec} * 1000 + now.tv_nsec / 1'000'000;
-}
-
-std::string error_text(int code) {
-  char text[MPI_MAX_ERROR_STRING] = {};
-  int length = 0;
-  MPI_Error_string(code, text, &length);
-  return text;
-}
-
-void check(int status, std::string_view what) {
-  if (status != MPI_SUCCESS)
-    throw Error(Errc::system, fmt::format("{}: {}", what, error_text(status)));
-}
-
-// MPI has no wait that ends at a deadline. On a timeout the request and its buffers stay MPI's.
-bool wait_until(MPI_Request& request, Deadline deadline) {
-  int done = 0;
-  for (int idle = 0; done == 0; ++idle) {
-    check(MPI_Test(&request, &done, MPI_STATUS_IGNORE), "MPI_Test");
-    if (done != 0) return true;
-    if (Clock::now() > deadline) return false;
-    idle < kYields ? void(sched_yield()) : sleep_for(kLongestSleep);
-  }
-  return true;
-}
-
-// What MPI fills in while ranks join.
-struct Joining {
-  MPI_Comm comm = MPI_COMM_NULL;
-  Resident mine = this_resident();
-  std::vector<Resident> all;
-};
-
 }  // namespace
 
 std::unique_ptr<Transport> MpiTransport::join(const PluginJoin& join) {
   Process::get().start();
   Process::get().poll_leaving();
-  auto joining = std::make_unique<Joining>();
-  const auto finish = [&](MPI_Request& request, std::string_view what) {
-    if (wait_until(request, join.deadline)) return;
-    joining.release();  // NOLINT(bugprone-unused-return-value): MPI may still write there
-    throw Error(Errc::timeout,
-                fmt::format("joining over MPI: not all ranks came to {} in time", what));
-  };
-  MPI_Request request = MPI_REQUEST_NULL;
-  check(MPI_Comm_idup(MPI_COMM_WORLD, &joining->comm, &request), "MPI_Comm_idup");
-  finish(request, "the beginning");
-  MPI_Comm_set_errhandler(joining->comm, MPI_ERRORS_RETURN);
-  int size = 1;
-  MPI_Comm_size(joining->comm, &size);
-  joining->all.resize(static_cast<std::size_t>(size));
-  check(MPI_Iallgather(&joining->mine, sizeof(Resident), MPI_BYTE, joining->all.data(),
-                       sizeof(Resident), MPI_BYTE, joining->comm, &request),
-        "MPI_Iallgather");
-  finish(request, "the exchange of what they are");
-  for (int rank = 0; rank < size; ++rank)
-    if (const auto theirs = joining->all[static_cast<std::size_t>(rank)].protocol;
-        theirs != kProtocol)
+  const auto comm = duplicate(MPI_COMM_WORLD, join.deadline);
+  MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
+  auto residents = exchange_residents(comm, join.deadline);
+  for (std::size_t rank = 0; rank < residents.size(); ++rank)
+    if (residents[rank].protocol != kProtocol)
       throw Error(Errc::unsupported,
                   fmt::format("rank {} speaks version {} of the mpi transport, this rank {}", rank,
-                              theirs, kProtocol));
-  return std::make_unique<MpiTransport>(joining->comm, std::move(joining->all), join.describe);
+                              residents[rank].protocol, kProtocol));
+  return std::make_unique<MpiTransport>(comm, std::move(residents), join.describe);
 }
 
 MpiTransport::MpiTransport(MPI_Comm comm, std::vector<Resident> residents, Describe describe)
@@ -273,7 +207,7 @@ void MpiTransport::hear(int from, const ControlMessage& message) noexcept {
       return;
     case ControlMessage::Kind::left:
       them.sequence = message.sequence;
-      them.left = true;
+      them.left = them.closed = true;
       return;
     case ControlMessage::Kind::poison:
       if (!failed_) stop({static_cast<Errc>(message.code), message.peer, message.text});
@@ -360,22 +294,17 @@ std::unique_ptr<Transport> MpiTransport::subset(std::span<const int> members,
   if (failed_) throw Error(failure_.code, failure_.why);
   Process::get().poll_leaving();
   wait_for_members(members, label, deadline);
-  MPI_Group all = MPI_GROUP_NULL, some = MPI_GROUP_NULL;
-  MPI_Comm comm = MPI_COMM_NULL;
-  check(MPI_Comm_group(wire_->comm, &all), "MPI_Comm_group");
-  check(MPI_Group_incl(all, static_cast<int>(members.size()), members.data(), &some),
-        "MPI_Group_incl");
-  const auto status = MPI_Comm_create_group(wire_->comm, some, kControlTag + 1, &comm);
-  MPI_Group_free(&all);
-  MPI_Group_free(&some);
-  check(status, "MPI_Comm_create_group");
+  const bool everyone =
+      static_cast<int>(members.size()) == size_ && std::ranges::is_sorted(members);
+  const auto comm = everyone ? duplicate(wire_->comm, deadline)
+                             : create_group(wire_->comm, members, kControlTag + 1);
   std::vector<Resident> residents;
   for (const int member : members)
     residents.push_back(residents_[static_cast<std::size_t>(member)]);
   return std::make_unique<MpiTransport>(comm, std::move(residents), describe_);
 }
 
-// MPI_Comm_create_group waits for ever, so nobody calls it before all are known to have come.
+// Making a group of some ranks waits for ever, so nobody begins before all are known to have come.
 void MpiTransport::wait_for_members(std::span<const int> members, std::string_view label,
                                     Deadline deadline) {
   const auto wanted = XXH3_64bits(label.data(), label.size());

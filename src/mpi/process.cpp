@@ -14,9 +14,8 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr auto kPatience = 5s;  // with ranks of a job that failed
-constexpr auto kLastMessages =
-    2s;  // until they are off the wire when all ranks have come to the end
+constexpr auto kPatience = 5s;         // with ranks of a job that failed
+constexpr auto kLastMessages = 500ms;  // to be taken off the wire, when all have come to the end
 
 void doze() noexcept {
   const timespec nap{0, 200'000};

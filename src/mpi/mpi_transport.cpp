@@ -197,8 +197,7 @@ void MpiTransport::hear(int from, const ControlMessage& message) noexcept {
   switch (message.kind) {
     case ControlMessage::Kind::status: {
       them.sequence = message.sequence;
-      std::ranges::copy(message.history, them.history);
-      const auto difference = history_.compare(them.history);
+      const auto difference = history_.compare(message.history);
       if (difference && !failed_) fail(Errc::mismatch, from, story(from, *difference));
       return;
     }

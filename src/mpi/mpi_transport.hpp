@@ -48,8 +48,7 @@ class MpiTransport final : public Transport, private Open {
     std::uint32_t sequence = 0;  // of the operation it last told of
     bool left = false;
     bool closed = false;         // it will not read any more what this rank sends
-    std::uint64_t here = 0;      // the subset it has come for
-    WireOp history[kHistory]{};  // as it told last
+    std::uint64_t here = 0;  // the subset it has come for
   };
 
   void close() noexcept override;

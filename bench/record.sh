@@ -5,7 +5,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 out=${1:-bench/results}
 sinew=build/release/bin/sinew
-peers=openmpi,openmpi:nocma,mpich,gloo
+peers=openmpi,openmpi:nocma,openmpi:bound,mpich,gloo
 mkdir -p "$out"
 
 record() {  # NAME ARGUMENTS...
@@ -22,6 +22,9 @@ record allreduce-shared allreduce -p 2,4,8 --sizes 110278272 --buffers shared --
 record others broadcast allgather allgatherv reduce_scatter alltoall -p 2,8 --sizes 4K,1M,16M \
   --rounds 5 --budget 0.15 --against $peers
 record hand allreduce -p 2,4,8 --algo flat --sizes 8,64,256,1K,4K --rounds 5 --budget 0.1 --against hand
+
+record tcp allreduce --transport tcp -p 2,8 --sizes 8,4K,64K,1M,16M --rounds 5 --budget 0.1 \
+  --against openmpi,gloo
 
 # Two busy strangers on the same cores.
 for _ in 1 2; do (while :; do :; done) & done

@@ -15,3 +15,6 @@ if(SINEW_SANITIZE)
   add_compile_options(-fsanitize=${SINEW_SANITIZE} -fno-omit-frame-pointer -g)
   add_link_options(-fsanitize=${SINEW_SANITIZE})
 endif()
+if(SINEW_FUZZ)
+  add_compile_options(-fsanitize=fuzzer-no-link)  # what the fuzzer steers by
+endif()

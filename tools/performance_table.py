@@ -53,6 +53,7 @@ def tables():
     table("The same in `alloc_shared()` buffers, rewritten between calls", rows("allreduce-shared"), lambda r: size(r["bytes"]))
     table("Other collectives", rows("others"), lambda r: f"{r['collective']} {size(r['bytes'])}")
     table("Beside the same exchange written by hand (flat allreduce)", rows("hand"), lambda r: size(r["bytes"]))
+    table("Over sockets on loopback (`--transport tcp`)", rows("tcp"), lambda r: size(r["bytes"]))
     table("With two busy processes on the two cores", rows("hogs"), lambda r: size(r["bytes"]))
 
 

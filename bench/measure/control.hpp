@@ -26,7 +26,8 @@ inline constexpr std::uint32_t kMaxBatch = 256;
 struct Limits {
   double budget_s = 0.3;  // warm-up and samples; the check of the first round comes on top
   std::uint32_t samples = kMaxSamples;
-  std::uint32_t batch = 0;  // calls a sample; 0 finds the number for samples of 200 us
+  std::uint32_t batch = 0;    // calls a sample; 0 finds the number for samples of 200 us
+  std::int32_t warm_up = -1;  // calls before the first sample, on top; -1: a tenth of the budget
 };
 
 struct Command {

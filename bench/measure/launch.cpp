@@ -39,6 +39,17 @@ pid_t fork_child(int signal_on_orphan, int output_fd, Body body) {
   ::_exit(0);
 }
 
+/// A rank's life in a child. Its failure is the child's end.
+void live_as(int rank, const Launch& launch, const std::function<void(Control&)>& body) {
+  try {
+    Control control(launch.control, rank);
+    body(control);
+  } catch (const std::exception& error) {
+    ::dprintf(STDERR_FILENO, "rank %d: %s\n", rank, error.what());
+    ::_exit(1);
+  }
+}
+
 std::string replaced(std::string word, const Launch& launch, int rank) {
   const std::pair<const char*, std::string> values[] = {{"{control}", launch.control},
                                                         {"{ranks}", std::to_string(launch.ranks)},
@@ -69,17 +80,9 @@ pid_t spawn(const std::vector<std::string>& words, const Launch& launch, int ran
 
 Launcher fork_ranks(std::function<void(Control&)> body) {
   return [body = std::move(body)](const Launch& launch, std::vector<pid_t>& children) {
-    for (int rank = 0; rank < launch.ranks; ++rank) {
-      children.push_back(fork_child(SIGKILL, launch.output_fd, [&] {
-        try {
-          Control control(launch.control, rank);
-          body(control);
-        } catch (const std::exception& error) {
-          ::dprintf(STDERR_FILENO, "rank %d: %s\n", rank, error.what());
-          ::_exit(1);
-        }
-      }));
-    }
+    for (int rank = 0; rank < launch.ranks; ++rank)
+      children.push_back(
+          fork_child(SIGKILL, launch.output_fd, [&] { live_as(rank, launch, body); }));
   };
 }
 
@@ -88,15 +91,7 @@ Launcher fork_threads(std::function<void(Control&)> body) {
     children.push_back(fork_child(SIGKILL, launch.output_fd, [&] {
       std::vector<std::thread> threads;
       for (int rank = 0; rank < launch.ranks; ++rank)
-        threads.emplace_back([&, rank] {
-          try {
-            Control control(launch.control, rank);
-            body(control);
-          } catch (const std::exception& error) {
-            ::dprintf(STDERR_FILENO, "rank %d: %s\n", rank, error.what());
-            ::_exit(1);
-          }
-        });
+        threads.emplace_back([&, rank] { live_as(rank, launch, body); });
       for (auto& thread : threads) thread.join();
     }));
   };

@@ -80,27 +80,40 @@ void Session::rewrite() noexcept {
   for (std::size_t i = 0; i < count; ++i) words[i] = static_cast<std::uint32_t>(i & 0xFF);
 }
 
-/// Returns the calls a sample. Rank 0 decides, from the quickest call so far: one that was
-/// interrupted says nothing about how many fit.
-std::uint32_t Session::warm_up(const Limits& limits, std::uint64_t begin_ns) {
+/// Calls that do not count, but tell how long one takes.
+void Session::rehearse(std::uint32_t calls) {
+  if (what_.rewrite) rewrite();
+  meeting_.barrier();
+  meeting_.stamp(0, timed(calls));
+  meeting_.barrier();
+  const Stamp last = meeting_.last_of_all(0);
+  const std::uint64_t call_ns = (last.end_ns - last.begin_ns) / calls;
+  quickest_ns_ = std::clamp<std::uint64_t>(call_ns, 1, quickest_ns_);
+}
+
+/// From the quickest call so far: one that was interrupted says nothing about how many fit.
+std::uint32_t Session::calls_a_sample() const noexcept {
+  const std::uint64_t fitting = (kSampleNs + quickest_ns_ - 1) / quickest_ns_;
+  return static_cast<std::uint32_t>(std::clamp<std::uint64_t>(fitting, 1, kMaxBatch));
+}
+
+/// Returns the calls a sample, which rank 0 decides.
+std::uint32_t Session::warm_up(const Limits& limits) {
   // A second call of a batch would find the input as the first one left it.
   const bool grows = limits.batch == 0 && !what_.rewrite;
-  const std::uint64_t enough_ns = std::min(nanoseconds(limits.budget_s) / 10, kLongestWarmUpNs);
   std::uint32_t batch = std::clamp<std::uint32_t>(limits.batch, 1, kMaxBatch);
+  if (limits.warm_up >= 0) {
+    for (std::int32_t call = 0; call < limits.warm_up; ++call) rehearse(1);
+    return meeting_.agree(grows ? calls_a_sample() : batch);
+  }
+  const std::uint64_t begin_ns = now_ns();
+  const std::uint64_t enough_ns = std::min(nanoseconds(limits.budget_s) / 10, kLongestWarmUpNs);
   while (true) {
-    if (what_.rewrite) rewrite();
-    meeting_.barrier();
-    meeting_.stamp(0, timed(batch));
-    meeting_.barrier();
-    const Stamp last = meeting_.last_of_all(0);
-    const std::uint64_t call_ns = (last.end_ns - last.begin_ns) / batch;
-    quickest_ns_ = std::clamp<std::uint64_t>(call_ns, 1, quickest_ns_);
-    const std::uint64_t fitting =
-        std::clamp<std::uint64_t>((kSampleNs + quickest_ns_ - 1) / quickest_ns_, batch, kMaxBatch);
+    rehearse(batch);
     const std::uint64_t elapsed_ns = now_ns() - begin_ns;
     std::uint32_t next = kStop;
-    if (grows && fitting > batch && elapsed_ns < nanoseconds(limits.budget_s)) {
-      next = std::min(static_cast<std::uint32_t>(fitting), 2 * batch);
+    if (grows && calls_a_sample() > batch && elapsed_ns < nanoseconds(limits.budget_s)) {
+      next = std::min(calls_a_sample(), 2 * batch);
     } else if (elapsed_ns < enough_ns) {
       next = batch;
     }
@@ -111,8 +124,9 @@ std::uint32_t Session::warm_up(const Limits& limits, std::uint64_t begin_ns) {
 }
 
 void Session::measure(const Limits& limits) {
-  const std::uint64_t begin_ns = now_ns();
-  const std::uint32_t batch = warm_up(limits, begin_ns);
+  std::uint64_t begin_ns = now_ns();
+  const std::uint32_t batch = warm_up(limits);
+  if (limits.warm_up >= 0) begin_ns = now_ns();
   std::uint32_t samples = 0;
   while (samples < limits.samples) {
     if (what_.rewrite) rewrite();

@@ -30,7 +30,9 @@ class Session {
  private:
   std::uint64_t verify_barrier();
   Stamp timed(std::uint32_t calls);
-  std::uint32_t warm_up(const Limits& limits, std::uint64_t begin_ns);
+  void rehearse(std::uint32_t calls);
+  [[nodiscard]] std::uint32_t calls_a_sample() const noexcept;
+  std::uint32_t warm_up(const Limits& limits);
   void rewrite() noexcept;
 
   Meeting& meeting_;

@@ -19,15 +19,20 @@ struct Peer {
 
 // --oversubscribe makes Open MPI count its ranks against the cores and yield when they outnumber
 // them. Without single copies (CMA) it is faster at some sizes with many ranks.
-constexpr std::array<Peer, 5> kPeers{{
+constexpr std::array<Peer, 6> kPeers{{
     {"openmpi", "mpirun.openmpi --allow-run-as-root --oversubscribe -n {ranks}",
      "sinew-peer-openmpi"},
     {"openmpi:nocma",
      "mpirun.openmpi --allow-run-as-root --oversubscribe"
      " --mca btl_vader_single_copy_mechanism none -n {ranks}",
      "sinew-peer-openmpi"},
+    {"openmpi:bound",
+     "mpirun.openmpi --allow-run-as-root --oversubscribe --bind-to core:overload-allowed"
+     " -n {ranks}",
+     "sinew-peer-openmpi"},
     {"openmpi:tcp",
-     "mpirun.openmpi --allow-run-as-root --oversubscribe --mca btl tcp,self -n {ranks}",
+     "mpirun.openmpi --allow-run-as-root --oversubscribe --mca pml ob1 --mca btl tcp,self"
+     " -n {ranks}",
      "sinew-peer-openmpi"},
     {"mpich", "mpirun.mpich -n {ranks}", "sinew-peer-mpich"},
     {"gloo", "", "sinew-peer-gloo"},

@@ -10,7 +10,7 @@
 
 namespace sinew::bench::detail {
 
-inline constexpr std::uint32_t kMagic = 0x53424331;  // "SBC1": changes with the layout
+inline constexpr std::uint32_t kMagic = 0x53424332;  // "SBC2": changes with the layout
 inline constexpr std::size_t kNotesBytes = std::size_t{128} * 1024;
 inline constexpr std::size_t kTextBytes = 512;
 

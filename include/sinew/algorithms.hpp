@@ -24,6 +24,7 @@ struct Place {
 struct Capabilities {
   bool board = false;           // ranks of a node share memory
   bool shared_buffers = false;  // the caller's buffers live in that memory
+  bool across_nodes = false;    // ranks of all nodes do: nodes are near and far memory of one host
 };
 
 /// What an algorithm is good for, beyond being correct. The tests hold each against the verifier.

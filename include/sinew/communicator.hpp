@@ -23,7 +23,7 @@ struct Options {
   bool deterministic = false;     // only algorithms that combine in rank order
   std::string algorithm{};        // for every collective that has it; "": choose by cost
   std::uint64_t chunk_bytes = 0;  // pipelining; 0: choose
-  std::string transport{};        // connect(): "shm" or "mpi"; "": as SINEW_TRANSPORT says
+  std::string transport{};        // of connect(): "auto", "shm", "tcp", "mpi"; "": as SINEW_TRANSPORT says
 };
 
 /// What may differ from call to call.
@@ -336,8 +336,8 @@ class Communicator {
   std::unique_ptr<State> state_;
 };
 
-/// Joins the group that the environment describes (SINEW_RANK, SINEW_SIZE, SINEW_RENDEZVOUS, as
-/// set by `sinew launch`); alone, a group of one.
+/// Joins the group that the environment describes: SINEW_*, as set by `sinew launch`, or what
+/// mpirun, srun or torchrun set; docs/environment.md lists it. Alone, a group of one.
 Communicator connect(const Options& options = {});
 
 /// Runs `body` as `size` ranks in threads of this process, each with its communicator, and rethrows

@@ -50,6 +50,7 @@ struct Transfer {
   OpTag tag;
   std::uint64_t moved = 0;
   std::uint32_t pass = 0;  // which slice of a sliced schedule
+  bool awaited = true;     // false: whatever comes is taken, but nobody waits for it
 };
 
 /// Why a transport gave up: who, what, and whether the peer is gone or only different.
@@ -57,6 +58,12 @@ struct Failure {
   Errc code = Errc::peer_lost;
   int peer = -1;
   std::string why;
+};
+
+/// What a message between nodes costs on top of one inside a node.
+struct NodeLink {
+  double message_ns = 0;
+  double byte_ns = 0;  // of what all ranks of a node send together
 };
 
 /// Channels a transport keeps apart: two for collectives, one for point-to-point messages.
@@ -77,6 +84,12 @@ class Transport {
   /// Processors that all ranks share. Fewer than ranks: they take turns. Equal on all ranks.
   [[nodiscard]] virtual int cores() const noexcept { return size(); }
 
+  /// The node of each rank: a host, or a memory domain of one. Empty: all are in one node. Equal on
+  /// all ranks.
+  [[nodiscard]] virtual std::span<const int> node_of() const noexcept { return {}; }
+  /// Where there are several nodes. Equal on all ranks.
+  [[nodiscard]] virtual NodeLink between_nodes() const noexcept { return {}; }
+
   /// Transfers of one (peer, channel, direction) progress in the order they were begun.
   virtual Progress send(Transfer& transfer, std::span<const std::byte> data) noexcept = 0;
   virtual Progress recv(Transfer& transfer, std::span<std::byte> data) noexcept = 0;
@@ -95,6 +108,10 @@ class Transport {
   /// it is called in a row without `moved`. Returns failed when the communicator is poisoned or a
   /// peer is gone; failure() then says why.
   virtual Progress park(bool moved, Deadline deadline) noexcept = 0;
+
+  /// Whether `peer` has left in good order: it sends and takes nothing more. What it sent before
+  /// may still be there to be received.
+  [[nodiscard]] virtual bool has_left(int /*peer*/) const noexcept { return false; }
 
   /// `peer` turned out to be gone: poisons, and returns failed.
   Progress lost(int peer) noexcept {

@@ -44,8 +44,9 @@ std::string_view nearest(std::string_view word, std::span<const std::string_view
   std::string_view best;
   std::size_t best_distance = std::max<std::size_t>(2, word.size() / 2) + 1;
   for (const auto candidate : candidates) {
-    const std::size_t distance =
-        candidate.starts_with(word) && word.size() > 1 ? 1 : edit_distance(word, candidate);
+    const bool begins = (candidate.starts_with(word) && word.size() > 1) ||
+                        (word.starts_with(candidate) && candidate.size() > 2);
+    const std::size_t distance = begins ? 1 : edit_distance(word, candidate);
     if (distance < best_distance) {
       best = candidate;
       best_distance = distance;

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cstring>
 #include <fstream>
@@ -10,6 +11,7 @@
 
 #include <sinew/error.hpp>
 #include "base/text.hpp"
+#include "cli/output.hpp"
 #include "cli/verbs.hpp"
 
 namespace sinew {
@@ -28,9 +30,34 @@ int parse_count(std::string_view text, std::string_view whole) {
   return value;
 }
 
+// Help of at most 80 columns, however long the texts are.
+class NarrowHelp final : public CLI::Formatter {
+ public:
+  std::string make_option_desc(const CLI::Option* option) const override {
+    return wrapped(Formatter::make_option_desc(option), 80 - get_column_width());
+  }
+  std::string make_description(const CLI::App* app) const override {
+    return wrapped(Formatter::make_description(app));
+  }
+  std::string make_footer(const CLI::App* app) const override {
+    return wrapped(Formatter::make_footer(app));
+  }
+};
+
+// The first option before any "--" that the verb does not have, or "".
+std::string_view stray_option(const CLI::App& app, int argc, char** argv) {
+  for (int i = 1; i < argc && std::string_view(argv[i]) != "--"; ++i) {
+    const std::string_view word(argv[i]), name = word.substr(0, word.find('='));
+    if (name.starts_with("--") && app.get_option_no_throw(std::string(name)) == nullptr)
+      return name;
+  }
+  return {};
+}
+
 }  // namespace
 
 std::optional<int> parse(CLI::App& app, int argc, char** argv) {
+  app.formatter(std::make_shared<NarrowHelp>());
   try {
     app.parse(argc, argv);
     return {};
@@ -38,9 +65,22 @@ std::optional<int> parse(CLI::App& app, int argc, char** argv) {
     fmt::print("{}", app.help());
     return kFine;
   } catch (const CLI::ParseError& error) {
+    const auto stray = stray_option(app, argc, argv);
+    if (!stray.empty()) throw_unknown_option(app, stray);
     throw Error(Errc::invalid_argument,
                 fmt::format("{}; `{} --help` lists the options", error.what(), app.get_name()));
   }
+}
+
+void throw_unknown_option(const CLI::App& app, std::string_view word) {
+  std::vector<std::string_view> known;
+  for (const auto* option : app.get_options())
+    known.insert(known.end(), option->get_lnames().begin(), option->get_lnames().end());
+  const auto near = nearest(word.substr(std::min<std::size_t>(2, word.size())), known);
+  throw Error(
+      Errc::invalid_argument,
+      fmt::format("unknown option '{}'; {}`{} --help` lists the options", word,
+                  near.empty() ? "" : fmt::format("did you mean '--{}'? ", near), app.get_name()));
 }
 
 std::vector<int> parse_nodes(const std::string& text) {

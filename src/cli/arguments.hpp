@@ -14,6 +14,15 @@ namespace sinew {
 /// Error{invalid_argument}; nothing means: go on.
 std::optional<int> parse(CLI::App& app, int argc, char** argv);
 
+/// Refuses other numbers, without a word in the help.
+template <class Number>
+CLI::Validator between(Number least, Number most) {
+  return CLI::Range(least, most).description("");
+}
+
+/// Throws Error{invalid_argument} that suggests the option nearest to `word`.
+[[noreturn]] void throw_unknown_option(const CLI::App& app, std::string_view word);
+
 /// "2x4" (two nodes of four ranks), "3,1" (nodes of three ranks and of one) as a node map.
 std::vector<int> parse_nodes(const std::string& text);
 

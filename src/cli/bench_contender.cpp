@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <thread>
 
 #include "base/text.hpp"
 #include "cli/arguments.hpp"
@@ -12,7 +13,7 @@
 #include "kernel/reduce.hpp"
 #include "measure/measure.hpp"
 #include "transport/cores.hpp"
-#include "transport/decorated.hpp"
+#include "transport/domain.hpp"
 #include "transport/local/local.hpp"
 #include "transport/shm/shm.hpp"
 
@@ -164,20 +165,81 @@ class SinewContender final : public bench::Contender {
   std::map<std::byte*, SharedBuffer> buffers_;
 };
 
-// What a choice of algorithm depends on, without the medium itself.
-class Pretended final : public DecoratedMessages {
+// The rank-th processor this process may use, or none; ranks share them evenly where they must.
+cpu_set_t core_of(int rank) {
+  cpu_set_t allowed, one;
+  CPU_ZERO(&allowed);
+  CPU_ZERO(&one);
+  sched_getaffinity(0, sizeof allowed, &allowed);
+  for (int cpu = 0, skip = rank % std::max(1, CPU_COUNT(&allowed)); cpu < CPU_SETSIZE; ++cpu)
+    if (CPU_ISSET(cpu, &allowed) && skip-- == 0) CPU_SET(cpu, &one);
+  return one;
+}
+
+SegmentOptions segment_for(const BenchSetup& setup) {
+  SegmentOptions options;
+  options.slot_bytes = setup.slot_bytes;
+  // A lane is all that can be on its way between two ranks.
+  if (setup.emulation) options.lane_slot_bytes = std::size_t{1} << 18;
+  return options;
+}
+
+/// Makes a choice look as it would over messages: sockets, or an MPI's.
+class AsMessages final : public DecoratedMessages {
  public:
-  Pretended(std::string_view name, std::unique_ptr<Transport> inner)
+  AsMessages(std::string_view name, std::unique_ptr<Transport> inner)
       : DecoratedMessages(std::move(inner)), name_(name) {}
   [[nodiscard]] std::string_view name() const noexcept override { return name_; }
-  [[nodiscard]] int cores() const noexcept override { return allowed_cores(); }
-  std::unique_ptr<Transport> subset(std::span<const int>, std::string_view, Deadline) override {
-    throw Error(Errc::unsupported, "there are no other ranks");
+  std::unique_ptr<Transport> subset(std::span<const int> members, std::string_view label,
+                                    Deadline deadline) override {
+    return inner().subset(members, label, deadline);
   }
 
  private:
   std::string name_;
 };
+
+/// Addresses go through the control segment, as those of the peers do.
+class ControlStore final : public Store {
+ public:
+  explicit ControlStore(bench::Control& control) : control_(control) {}
+  void set(std::string_view key, std::string_view value) override { control_.publish(key, value); }
+  std::string get(std::string_view key, Deadline deadline) override {
+    while (true) {
+      if (auto value = control_.published(key)) return *value;
+      if (Clock::now() > deadline)
+        throw Error(Errc::timeout, fmt::format("nobody has set {}", key));
+      std::this_thread::sleep_for(1ms);
+    }
+  }
+
+ private:
+  bench::Control& control_;
+};
+
+std::unique_ptr<Transport> join_bench(bench::Control& control, const BenchSetup& setup,
+                                      const std::string& rendezvous) {
+  const auto [rank, ranks] = control.seat();
+  if (setup.transport == "tcp") {
+    TcpJoin join;
+    join.store = std::make_shared<ControlStore>(control);
+    join.rank = rank;
+    join.size = ranks;
+    join.options = setup.tcp;
+    return join_tcp(join, Clock::now() + 30s);
+  }
+  ShmJoin join;
+  join.rendezvous = rendezvous;
+  join.rank = rank;
+  join.size = ranks;
+  join.pull = setup.pull;
+  join.options = segment_for(setup);
+  return join_shm(join, Clock::now() + 30s);
+}
+
+Options options_for(const BenchSetup& setup) {
+  return {.timeout = 60s, .chunk_bytes = setup.chunk_bytes};
+}
 
 }  // namespace
 
@@ -191,16 +253,9 @@ std::unique_ptr<bench::Contender> make_contender(Communicator communicator,
 
 void serve_as_sinew(bench::Control& control, std::unique_ptr<Transport> transport,
                     const BenchSetup& setup) {
-  const auto contender = make_contender(
-      Communicator(std::move(transport), {.timeout = 60s, .chunk_bytes = setup.chunk_bytes}),
-      setup);
+  const auto contender =
+      make_contender(Communicator(std::move(transport), options_for(setup)), setup);
   bench::serve(control, *contender);
-}
-
-std::vector<Candidate> candidates(const bench::Case& what, int ranks, std::string_view transport) {
-  auto rank = LocalHub::make(ranks)->join(0);
-  if (transport == "mpi") rank = std::make_unique<Pretended>(transport, std::move(rank));
-  return Communicator(std::move(rank)).explain(call_for(what, ranks));
 }
 
 std::string to_options(const BenchCase& what) {
@@ -235,14 +290,25 @@ Call call_for(const bench::Case& what, int ranks) {
   return call;
 }
 
+std::vector<Candidate> candidates_for(const bench::Case& what, int ranks, const BenchSetup& setup) {
+  // A group of threads stands for the ranks: the choice depends on nothing that differs there.
+  std::vector<int> domains;
+  if (setup.transport == "shm" && setup.bind) {
+    std::vector<cpu_set_t> cores;
+    for (int rank = 0; rank < ranks; ++rank) cores.push_back(core_of(rank));
+    domains = domains_of(cores);
+  }
+  const auto hub = LocalHub::make(ranks, segment_for(setup), 0, std::move(domains));
+  auto transport = hub->join(0);
+  if (setup.transport == "tcp" || setup.transport == "mpi")
+    transport = std::make_unique<AsMessages>(setup.transport, std::move(transport));
+  const Communicator one(setup.emulation.over(std::move(transport), setup.emulation.links()),
+                         options_for(setup));
+  return one.explain(call_for(what, ranks));
+}
+
 void bind_to_core(int rank) {
-  cpu_set_t allowed, one;
-  CPU_ZERO(&allowed);
-  CPU_ZERO(&one);
-  if (sched_getaffinity(0, sizeof allowed, &allowed) != 0) return;
-  int skip = rank;
-  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu)
-    if (CPU_ISSET(cpu, &allowed) && skip-- == 0) CPU_SET(cpu, &one);
+  const auto one = core_of(rank);
   if (CPU_COUNT(&one) == 1) sched_setaffinity(0, sizeof one, &one);
 }
 
@@ -253,23 +319,22 @@ bench::Launcher sinew_ranks(const BenchSetup& setup) {
       // The hub is made in the child, by the first thread to come.
       auto hub = std::make_shared<std::shared_ptr<LocalHub>>();
       auto once = std::make_shared<std::once_flag>();
+      const auto links = setup.emulation.links();
       bench::fork_threads([=](bench::Control& control) {
-        std::call_once(*once, [&] { *hub = LocalHub::make(control.seat().ranks); });
-        serve_as_sinew(control, (*hub)->join(control.seat().rank), setup);
+        std::call_once(*once,
+                       [&] { *hub = LocalHub::make(control.seat().ranks, segment_for(setup)); });
+        auto transport = (*hub)->join(control.seat().rank);
+        serve_as_sinew(control, setup.emulation.over(std::move(transport), links), setup);
       })(launch, children);
     };
   return [setup](const bench::Launch& launch, std::vector<pid_t>& children) {
     const auto rendezvous = "sinew-bench" + launch.control;  // one segment a group, one name
+    const auto links = setup.emulation.links();
     bench::fork_ranks([=](bench::Control& control) {
       const auto [rank, ranks] = control.seat();
-      if (setup.bind && ranks <= allowed_cores()) bind_to_core(rank);
-      ShmJoin join;
-      join.rendezvous = rendezvous;
-      join.rank = rank;
-      join.size = ranks;
-      join.pull = setup.pull;
-      if (setup.slot_bytes > 0) join.options.slot_bytes = setup.slot_bytes;
-      serve_as_sinew(control, join_shm(join, Clock::now() + 30s), setup);
+      if (setup.bind) bind_to_core(rank);
+      serve_as_sinew(control, setup.emulation.over(join_bench(control, setup, rendezvous), links),
+                     setup);
     })(launch, children);
   };
 }

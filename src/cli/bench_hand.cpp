@@ -75,7 +75,7 @@ bench::Launcher hand_written_ranks(bool bind) {
     const auto segment = std::make_shared<Segment>(launch.ranks, SegmentOptions{});
     bench::fork_ranks([=](bench::Control& control) {
       const bool crowded = control.seat().ranks > allowed_cores();  // before it is bound to one
-      if (bind && !crowded) bind_to_core(control.seat().rank);
+      if (bind) bind_to_core(control.seat().rank);
       HandContender contender(*segment, control.seat(), crowded);
       bench::serve(control, contender);
     })(launch, children);

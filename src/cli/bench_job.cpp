@@ -1,8 +1,13 @@
 #include "cli/bench_job.hpp"
 
-#include <cstdlib>
+#include <fmt/format.h>
+
+#include <cstdio>
 #include <fstream>
 #include <functional>
+
+#include "base/text.hpp"
+#include "cli/arguments.hpp"
 
 namespace sinew {
 namespace {
@@ -16,12 +21,42 @@ std::uint64_t kernel_id() {
   return std::hash<std::string>{}(id);
 }
 
+void check(const BenchOptions& o, const MpiSeat& seat) {
+  if (o.setup.transport != "mpi")
+    throw Error(
+        Errc::invalid_argument,
+        fmt::format("mpirun started {} of this program: add --transport mpi to measure over "
+                    "MPI, or start it without mpirun",
+                    seat.size));
+  if (o.ranks_given && parse_ranks(o.ranks) != std::vector<int>{seat.size})
+    throw Error(
+        Errc::invalid_argument,
+        fmt::format("-p {}, but mpirun started {} ranks; leave -p out", o.ranks, seat.size));
+  if (!o.against.empty())
+    throw Error(Errc::invalid_argument,
+                fmt::format("--against needs a program that starts all contenders: leave mpirun "
+                            "out, `sinew bench ... --transport mpi --mpi {} -p {} --against {}`",
+                            name(seat.mpi), seat.size, o.against));
+}
+
 }  // namespace
 
 std::optional<MpiSeat> bench_seat() {
-  for (const auto& seat : mpi_seats(std::getenv))
+  for (const auto& seat : mpi_seats(process_environment()))
     if (seat.size > 1) return seat;
   return {};
+}
+
+bool sits_down(const BenchOptions& o, const MpiSeat& seat) {
+  try {
+    check(o, seat);
+  } catch (const Error&) {
+    if (seat.rank == 0) throw;
+    return false;
+  }
+  if (seat.rank > 0 && std::freopen("/dev/null", "w", stdout) == nullptr)
+    throw Error(Errc::system, "cannot open /dev/null");
+  return true;
 }
 
 // The ranks meet over a communicator of their own, which works wherever the job runs.
@@ -77,14 +112,17 @@ class BenchJob::Meeting final : public bench::Meeting {
   bench::Turn turn_;
 };
 
-BenchJob::BenchJob(const std::string& mpi, std::uint64_t chunk_bytes)
-    : all_(join_mpi(mpi, std::getenv, Clock::now() + 60s),
-           {.timeout = 60s, .chunk_bytes = chunk_bytes}),
+BenchJob::BenchJob(const BenchSetup& setup)
+    : setup_(setup),
+      all_(join_mpi(setup.mpi, process_environment(), Clock::now() + 60s),
+           {.timeout = 60s, .chunk_bytes = setup.chunk_bytes}),
       meeting_(std::make_unique<Meeting>(all_.dup())) {}
 
 BenchJob::~BenchJob() = default;
 
-void BenchJob::add(const std::string& name, const BenchSetup& setup) {
+void BenchJob::add(const std::string& name, const std::string& algorithm) {
+  auto setup = setup_;
+  setup.algorithm = algorithm;
   entrants_.push_back({name, make_contender(all_.dup(), setup)});
 }
 

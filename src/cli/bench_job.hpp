@@ -7,7 +7,7 @@
 #include <vector>
 
 #include <sinew/communicator.hpp>
-#include "cli/bench_contender.hpp"
+#include "cli/bench_options.hpp"
 #include "measure/measure.hpp"
 #include "measure/result.hpp"
 #include "runtime/mpi_plugin.hpp"
@@ -17,16 +17,20 @@ namespace sinew {
 /// The seat of this process where mpirun started several; else nothing.
 std::optional<MpiSeat> bench_seat();
 
+/// Whether a process with this seat takes part. Rank 0 throws Error where the options make no sense
+/// under mpirun; the others leave that to it, and print nothing later either.
+bool sits_down(const BenchOptions& o, const MpiSeat& seat);
+
 class BenchJob {
  public:
-  /// Joins the others. `mpi`: which MPI, or "" to find out.
-  BenchJob(const std::string& mpi, std::uint64_t chunk_bytes);
+  /// Joins the others.
+  explicit BenchJob(const BenchSetup& setup);
   ~BenchJob();
   BenchJob(const BenchJob&) = delete;
   BenchJob& operator=(const BenchJob&) = delete;
 
   [[nodiscard]] int size() const noexcept { return all_.size(); }
-  void add(const std::string& name, const BenchSetup& setup);
+  void add(const std::string& name, const std::string& algorithm);
   /// Like Tournament::play(), and the same on all ranks.
   bench::Result play(const bench::Case& what, int rounds, const bench::Limits& limits);
 
@@ -38,6 +42,7 @@ class BenchJob {
   };
   bench::Turn take_turn(Entrant& entrant, const bench::Limits& limits, bench::Session* session);
 
+  BenchSetup setup_;
   Communicator all_;
   std::unique_ptr<Meeting> meeting_;
   std::vector<Entrant> entrants_;

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <cstdlib>
 #include <filesystem>
 
 #include "base/text.hpp"
@@ -31,11 +30,12 @@ bench::Launcher mpi_ranks(const BenchSetup& setup) {
 }
 
 std::string mpi_to_start(const std::string& wanted) {
+  const auto variables = process_environment();
   std::string missing;
   for (const auto mpi : {Mpi::openmpi, Mpi::mpich}) {
     if (!wanted.empty() && parse_mpi(wanted) != mpi) continue;
     const auto mpirun = std::string(split(mpirun_words(mpi), ' ').front());
-    const bool plugged = !mpi_plugin_file(mpi, std::getenv).empty();
+    const bool plugged = !mpi_plugin_file(mpi, variables).empty();
     if (plugged && bench::on_path(mpirun)) return std::string(name(mpi));
     missing += fmt::format("; {}: no {}", name(mpi), plugged ? mpirun : "plugin");
   }
@@ -57,9 +57,10 @@ int run_bench_rank(int argc, char** argv) {
   app.add_flag("--no-bind", no_bind);
   if (const auto status = parse(app, argc, argv)) return *status;
   // Open MPI has given each rank a core already; MPICH gives them all.
-  for (const auto& seat : mpi_seats(std::getenv))
+  const auto variables = process_environment();
+  for (const auto& seat : mpi_seats(variables))
     if (!no_bind && seat.size <= allowed_cores()) bind_to_core(seat.rank);
-  auto transport = join_mpi(setup.mpi, std::getenv, Clock::now() + 60s);
+  auto transport = join_mpi(setup.mpi, variables, Clock::now() + 60s);
   bench::Control control(control_path, transport->rank());
   serve_as_sinew(control, std::move(transport), setup);
   return 0;

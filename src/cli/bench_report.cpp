@@ -81,6 +81,9 @@ Json row_json(const BenchRow& row) {
             {"busbw_gbs", rounded(row.busbw_gbs())},
             {"wrong", row.wrong},
             {"peers", std::move(peers)}};
+  if (!row.emulate.empty()) json["emulate"] = row.emulate;
+  json["best_peer"] = nullptr;
+  json["ratio"] = nullptr;
   if (const auto ratio = row.ratio()) {
     json["best_peer"] = row.best_peer();
     json["ratio"] = rounded(*ratio);
@@ -93,7 +96,8 @@ Json row_json(const BenchRow& row) {
   return json;
 }
 
-std::size_t peer_width(std::string_view peer) { return std::max<std::size_t>(9, peer.size()); }
+constexpr std::size_t kSizeWidth = 11;
+constexpr std::size_t kLongestAlgorithm = 18;  // recursive_doubling
 
 std::string time_text(double us) {
   return us < 100     ? fmt::format("{:.2f}", us)
@@ -128,55 +132,117 @@ BenchStyle parse_bench_style(std::string_view text) {
   return static_cast<BenchStyle>(at - kNames.begin());
 }
 
-std::string bench_head(BenchStyle style, const std::vector<std::string>& peers, bool percentiles) {
-  std::string text;
-  if (style == BenchStyle::csv) {
-    text =
-        "collective,algorithm,transport,ranks,bytes,dtype,op,buffers,min_us,p50_us,p99_us,algbw_"
-        "gbs,busbw_gbs,wrong";
-    for (const auto& peer : peers) text += fmt::format(",{}_p50_us", peer);
-    return text + (peers.empty() ? "\n" : ",best_peer,ratio\n");
-  }
-  if (style == BenchStyle::json) return "";
-  text = fmt::format("#{:>11} {:>10} {:>5} {:>5} {:>4} {:>9}", "size", "count", "type", "redop",
-                     "root", "time");
-  if (percentiles) text += fmt::format(" {:>9} {:>9}", "min", "p99");
-  text += fmt::format(" {:>6} {:>6} {:>6}", "algbw", "busbw", "#wrong");
-  for (const auto& peer : peers) text += fmt::format(" {:>{}}", peer, peer_width(peer));
-  if (!peers.empty()) text += fmt::format(" {:>6}", "ratio");
-  text += fmt::format("\n#{:>11} {:>10} {:>5} {:>5} {:>4} {:>9}", "(B)", "(elements)", "", "", "",
-                      "(us)");
-  if (percentiles) text += fmt::format(" {:>9} {:>9}", "(us)", "(us)");
-  text += fmt::format(" {:>6} {:>6} {:>6}", "(GB/s)", "(GB/s)", "");
-  for (const auto& peer : peers) text += fmt::format(" {:>{}}", "(us)", peer_width(peer));
-  return text + "\n";
+BenchTable::BenchTable(BenchStyle style, Shown shown, int columns)
+    : style_(style), shown_(std::move(shown)) {
+  if (style_ == BenchStyle::nccl) lay_out(static_cast<std::size_t>(columns));
 }
 
-std::string bench_line(BenchStyle style, const BenchRow& row, const std::vector<std::string>& peers,
-                       bool percentiles) {
-  if (style == BenchStyle::json) return "";
-  std::string text;
-  if (style == BenchStyle::csv) {
-    text = fmt::format("{},{},{},{},{},{},{},{},{:.3f},{:.3f},{:.3f},{:.3f},{:.3f},{}",
-                       row.collective, row.algorithm, row.transport, row.ranks, row.bytes,
-                       name(row.dtype), name(row.op), row.buffers, row.ours.min_us, row.ours.p50_us,
-                       row.ours.p99_us, row.algbw_gbs(), row.busbw_gbs(), row.wrong);
-    for (const auto& peer : peers)
-      text += row.peers.contains(peer) ? fmt::format(",{:.3f}", row.peers.at(peer).p50_us) : ",";
-    if (!peers.empty())
-      text += row.ratio() ? fmt::format(",{},{:.2f}", row.best_peer(), *row.ratio()) : ",,";
-    return text + "\n";
+void BenchTable::lay_out(std::size_t columns) {
+  const Line size{
+      {"size", "(B)", kSizeWidth, [](const BenchRow& row) { return std::to_string(row.bytes); }}};
+  // What is the same in all rows, or follows from the size.
+  const Line same{
+      {"count", "(elements)", 10, [](const BenchRow& row) { return std::to_string(row.count); }},
+      {"type", "", 5, [](const BenchRow& row) { return std::string(name(row.dtype)); }},
+      {"redop", "", 5, [](const BenchRow& row) { return std::string(name(row.op)); }},
+      {"root", "", 4, [](const BenchRow& row) { return std::to_string(row.root); }}};
+  Line ours{{"time", "(us)", 9, [](const BenchRow& row) { return time_text(row.ours.p50_us); }}};
+  if (shown_.percentiles) {
+    ours.push_back(
+        {"min", "(us)", 9, [](const BenchRow& row) { return time_text(row.ours.min_us); }});
+    ours.push_back(
+        {"p99", "(us)", 9, [](const BenchRow& row) { return time_text(row.ours.p99_us); }});
   }
-  text = fmt::format("{:>12} {:>10} {:>5} {:>5} {:>4} {:>9}", row.bytes, row.count, name(row.dtype),
-                     name(row.op), row.root, time_text(row.ours.p50_us));
-  if (percentiles)
-    text += fmt::format(" {:>9} {:>9}", time_text(row.ours.min_us), time_text(row.ours.p99_us));
-  text += fmt::format(" {:>6.2f} {:>6.2f} {:>6}", row.algbw_gbs(), row.busbw_gbs(), row.wrong);
-  for (const auto& peer : peers)
-    text += fmt::format(" {:>{}}",
-                        row.peers.contains(peer) ? time_text(row.peers.at(peer).p50_us) : "-",
-                        peer_width(peer));
-  if (const auto ratio = row.ratio()) text += fmt::format(" {:>6.2f}", *ratio);
+  ours.push_back({"algbw", "(GB/s)", 6,
+                  [](const BenchRow& row) { return fmt::format("{:.2f}", row.algbw_gbs()); }});
+  ours.push_back({"busbw", "(GB/s)", 6,
+                  [](const BenchRow& row) { return fmt::format("{:.2f}", row.busbw_gbs()); }});
+  ours.push_back({"#wrong", "", 6, [](const BenchRow& row) { return std::to_string(row.wrong); }});
+  Line theirs;
+  for (const auto& peer : shown_.peers)
+    theirs.push_back(
+        {peer, "(us)", std::max<std::size_t>(9, peer.size()), [peer](const BenchRow& row) {
+           const auto at = row.peers.find(peer);
+           return at == row.peers.end() ? "-" : time_text(at->second.p50_us);
+         }});
+  if (!shown_.peers.empty())
+    theirs.push_back({"ratio", "", 6, [](const BenchRow& row) {
+                        const auto ratio = row.ratio();
+                        return ratio ? fmt::format("{:.2f}", *ratio) : "-";
+                      }});
+  if (shown_.algorithm)
+    theirs.push_back(
+        {"algorithm", "", kLongestAlgorithm, [](const BenchRow& row) { return row.algorithm; }});
+
+  const auto joined = [](std::initializer_list<Line> parts) {
+    Line line;
+    for (const auto& part : parts) line.insert(line.end(), part.begin(), part.end());
+    return line;
+  };
+  lines_ = {joined({size, same, ours, theirs})};
+  if (width_of(lines_[0]) > columns) lines_ = {joined({size, ours, theirs})};
+  if (width_of(lines_[0]) <= columns) return;
+  lines_ = {joined({size, same, ours}), {}};
+  if (width_of(lines_[0]) > columns) lines_[0] = joined({size, ours});
+  for (auto& column : theirs) {  // as many lines as it takes
+    if (lines_.back().empty())
+      lines_.back().push_back({"", "", kSizeWidth, [](const BenchRow&) { return ""; }});
+    if (width_of(lines_.back()) + 1 + column.width > columns)
+      lines_.push_back({lines_.back().front()});
+    lines_.back().push_back(std::move(column));
+  }
+}
+
+std::size_t BenchTable::width_of(const Line& line) {
+  std::size_t width = 0;
+  for (const auto& column : line) width += column.width + 1;
+  return width - 1;
+}
+
+// Columns to the right; `first` stands in front of the first.
+template <class Text>
+std::string BenchTable::written(const Line& line, char first, Text text) {
+  std::string result;
+  for (const auto& column : line) result += fmt::format(" {:>{}}", text(column), column.width);
+  result.front() = first;
+  result.erase(result.find_last_not_of(' ') + 1);
+  return result + "\n";
+}
+
+std::string BenchTable::head() const {
+  std::string text;
+  if (style_ == BenchStyle::csv) {
+    text =
+        "collective,algorithm,transport,ranks,bytes,dtype,op,buffers,min_us,p50_us,p99_us,"
+        "algbw_gbs,busbw_gbs,wrong";
+    for (const auto& peer : shown_.peers) text += fmt::format(",{}_p50_us", peer);
+    return text + (shown_.peers.empty() ? "\n" : ",best_peer,ratio\n");
+  }
+  for (const auto& line : lines_) {
+    text += written(line, '#', [](const Column& column) { return column.title; });
+    text += written(line, '#', [](const Column& column) { return column.unit; });
+  }
+  return text;
+}
+
+std::string BenchTable::line(const BenchRow& row) const {
+  if (style_ == BenchStyle::csv) return csv_line(row);
+  std::string text;
+  for (const auto& line : lines_)
+    text += written(line, ' ', [&](const Column& column) { return column.text(row); });
+  return text;
+}
+
+std::string BenchTable::csv_line(const BenchRow& row) const {
+  auto text =
+      fmt::format("{},{},{},{},{},{},{},{},{:.3f},{:.3f},{:.3f},{:.3f},{:.3f},{}", row.collective,
+                  row.algorithm, row.transport, row.ranks, row.bytes, name(row.dtype), name(row.op),
+                  row.buffers, row.ours.min_us, row.ours.p50_us, row.ours.p99_us, row.algbw_gbs(),
+                  row.busbw_gbs(), row.wrong);
+  for (const auto& peer : shown_.peers)
+    text += row.peers.contains(peer) ? fmt::format(",{:.3f}", row.peers.at(peer).p50_us) : ",";
+  if (!shown_.peers.empty())
+    text += row.ratio() ? fmt::format(",{},{:.2f}", row.best_peer(), *row.ratio()) : ",,";
   return text + "\n";
 }
 

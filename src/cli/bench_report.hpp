@@ -1,6 +1,7 @@
 // Rows of a benchmark and the ways to print them.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
@@ -15,6 +16,7 @@ namespace sinew {
 /// One measured cell: ours, and the peers that ran beside it.
 struct BenchRow {
   std::string collective, algorithm, transport, buffers;
+  std::string emulate;  // the network that was emulated, or ""
   int ranks = 0, root = 0;
   std::uint64_t bytes = 0, count = 0;
   DType dtype{};
@@ -36,10 +38,39 @@ struct BenchRow {
 enum class BenchStyle : std::uint8_t { nccl, csv, json };
 BenchStyle parse_bench_style(std::string_view text);
 
-/// Printed as rows come; JSON waits for the end.
-std::string bench_head(BenchStyle style, const std::vector<std::string>& peers, bool percentiles);
-std::string bench_line(BenchStyle style, const BenchRow& row, const std::vector<std::string>& peers,
-                       bool percentiles);
+/// Rows as text, printed as they come. JSON waits for the end and has none.
+class BenchTable {
+ public:
+  struct Shown {
+    std::vector<std::string> peers;
+    bool percentiles = false;
+    bool algorithm = false;  // at the end of a row; in csv always
+  };
+  /// nccl: the columns of nccl-tests, or where those do not fit into `columns` of the terminal,
+  /// less what is the same in all rows and with the peers in a line of their own.
+  BenchTable(BenchStyle style, Shown shown, int columns);
+
+  [[nodiscard]] std::string head() const;
+  [[nodiscard]] std::string line(const BenchRow& row) const;
+
+ private:
+  struct Column {
+    std::string title, unit;
+    std::size_t width;
+    std::function<std::string(const BenchRow&)> text;
+  };
+  using Line = std::vector<Column>;
+  static std::size_t width_of(const Line& line);
+  template <class Text>
+  static std::string written(const Line& line, char first, Text text);
+  void lay_out(std::size_t columns);
+  [[nodiscard]] std::string csv_line(const BenchRow& row) const;
+
+  BenchStyle style_;
+  Shown shown_;
+  std::vector<Line> lines_;  // of one row
+};
+
 std::string bench_json(const std::vector<BenchRow>& rows, const std::string& command);
 
 }  // namespace sinew

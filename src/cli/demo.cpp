@@ -104,7 +104,11 @@ std::size_t message_numbers(Collective collective, int ranks) {
   return std::max(gives, gets);
 }
 
+// Of many numbers, the first and the last.
 std::string cells(const Numbers& numbers) {
+  if (numbers.size() > 8)
+    return fmt::format("{} ... {}", fmt::join(numbers.begin(), numbers.begin() + 5, " "),
+                       numbers.back());
   return numbers.empty() ? "-" : fmt::format("{}", fmt::join(numbers, " "));
 }
 
@@ -160,13 +164,13 @@ int show_everything(int ranks) {
   fmt::print("3. ... proven for many rank counts, without moving a byte,\n\n");
   worst = std::max(worst, call(run_verify, {"verify", "allreduce", "-p", "1..9,16"}));
   fmt::print("4. ... and run, beside the MPIs installed here\n\n");
-  worst = std::max(
-      worst, call(run_bench, {"bench", "allreduce", "-p", "2,4", "--sizes", "8,4K,64K,1M",
-                              "--rounds", "3", "--budget", "0.1", "--against", "openmpi,mpich"}));
+  worst = std::max(worst, call(run_bench, {"bench", "allreduce", "-p", "2,4", "-f", "64",
+                                           "--budget", "0.1", "--against", "openmpi,mpich"}));
   fmt::print(
-      "What you saw: nine collectives and their results; one of them as a drawing; proofs that\n"
-      "its algorithms are right; and their times (ratio = best peer's time / ours, so above 1\n"
-      "is faster). Next: sinew list --cost -p 8, sinew bench all --style csv, README.md.\n");
+      "What you saw: nine collectives and their results; one of them as a drawing;\n"
+      "proofs that its algorithms are right; and their times (ratio = best peer's\n"
+      "time / ours, so above 1 is faster).\n"
+      "Next: sinew list --cost -p 8, sinew bench all --style csv, README.md.\n");
   return worst;
 }
 

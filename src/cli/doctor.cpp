@@ -60,8 +60,9 @@ int run_doctor(int argc, char** argv) {
   } else {
     const Paint paint(stdout);
     for (const auto& check : checks) {
-      fmt::print("{}  {:<23}  {}\n", painted(paint, check.level), check.name, check.value);
-      if (!check.repair.empty()) fmt::print("{:6}{}\n", "", check.repair);
+      fmt::print("{}  {:<18}  {}\n", painted(paint, check.level), check.name,
+                 wrapped(check.value, 80, 26, 26));
+      if (!check.repair.empty()) fmt::print("{:6}{}\n", "", wrapped(check.repair, 80, 6, 6));
     }
     fmt::print("{} checks: {} fail, {} warn\n", checks.size(), failures, warnings);
   }

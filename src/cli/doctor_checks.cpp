@@ -232,8 +232,8 @@ std::string output_line(const std::string& command) {
 
 // Loaded in a process of its own: one process cannot hold two MPIs.
 Check check_mpi_plugin(Mpi mpi) {
-  const auto title = fmt::format("transport mpi ({})", name(mpi));
-  const auto file = mpi_plugin_file(mpi, std::getenv);
+  const auto title = fmt::format("mpi over {}", name(mpi));
+  const auto file = mpi_plugin_file(mpi, process_environment());
   if (file.empty())
     return {title, Level::warn, "no plugin",
             fmt::format("only needed under its mpirun: apt install lib{}-dev, then build again",

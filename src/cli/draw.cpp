@@ -55,7 +55,7 @@ int run_draw(int argc, char** argv) {
   app.add_option("--algo", wanted.algo, "the algorithm, e.g. ring");
   app.add_option("-p,--ranks", wanted.ranks, "how many ranks");
   app.add_option("--root", wanted.root, "the root, where there is one");
-  app.add_option("--segments", wanted.segments, "pipeline depth")->check(CLI::Range(1, 4096));
+  app.add_option("--segments", wanted.segments, "pipeline depth")->check(between(1, 4096));
   app.add_option("--nodes", wanted.nodes, "node map: 2x4 is two nodes of four ranks");
   app.add_option("--format", format, "text, svg, json or goal");
   app.add_option("--bytes", bytes, "size of the message, for goal (default 1M)");

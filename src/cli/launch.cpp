@@ -3,12 +3,10 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <netinet/in.h>
-#include <sys/random.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include <array>
 #include <cerrno>
 #include <chrono>
 #include <cstring>
@@ -20,6 +18,8 @@
 #include "cli/launch_group.hpp"
 #include "cli/launch_output.hpp"
 #include "cli/verbs.hpp"
+#include "runtime/environment.hpp"
+#include "transport/trust/token.hpp"
 
 namespace sinew {
 namespace {
@@ -37,10 +37,7 @@ struct Wanted {
 
 // Unguessable, so that a stranger cannot meet the ranks there first.
 std::string fresh_rendezvous() {
-  std::array<std::uint64_t, 2> bits{};
-  if (::getrandom(bits.data(), sizeof bits, 0) != sizeof bits)
-    throw Error(Errc::system, "the kernel gives no random numbers");
-  return fmt::format("sinew-{}-{:016x}{:016x}", ::getpid(), bits[0], bits[1]);
+  return fmt::format("sinew-{}-{}", ::getpid(), Token::make().hex().substr(0, 32));
 }
 
 int free_port() {
@@ -65,6 +62,7 @@ class Launch {
                 : wanted_.no_label ? Label::none
                                    : Label::rank),
         rendezvous_(fresh_rendezvous()),
+        token_(Token::make().hex()),
         port_(std::to_string(free_port())) {
     ::sigemptyset(&watched_);
     for (const int number : {SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, SIGCHLD})
@@ -112,14 +110,24 @@ class Launch {
                                           std::chrono::duration<double>(wanted_.timeout_s));
   }
 
-  // In the child, before the program.
+  // In the child, before the program. The token is in the environment and not in the command line,
+  // which everybody on the host can read.
   void prepare(int rank, const RankOutput::Ends& ends) const {
     const auto number = std::to_string(rank), size = std::to_string(wanted_.ranks);
     const std::pair<const char*, const std::string&> variables[] = {
-        {"SINEW_RANK", number},           {"SINEW_SIZE", size},       {"SINEW_LOCAL_RANK", number},
-        {"SINEW_LOCAL_SIZE", size},       {"RANK", number},           {"WORLD_SIZE", size},
-        {"LOCAL_RANK", number},           {"LOCAL_WORLD_SIZE", size}, {"MASTER_PORT", port_},
-        {"SINEW_RENDEZVOUS", rendezvous_}};
+        {"SINEW_RANK", number},
+        {"SINEW_SIZE", size},
+        {"SINEW_LOCAL_RANK", number},
+        {"SINEW_LOCAL_SIZE", size},
+        {"RANK", number},
+        {"WORLD_SIZE", size},
+        {"LOCAL_RANK", number},
+        {"LOCAL_WORLD_SIZE", size},
+        {"MASTER_PORT", port_},
+        {"SINEW_RENDEZVOUS", rendezvous_},
+        {"SINEW_TOKEN", token_}};
+    // Those of a launcher around this one are about another group.
+    for (const auto name : place_variables()) ::unsetenv(std::string(name).c_str());
     for (const auto& [key, value] : variables) ::setenv(key, value.c_str(), 1);
     ::setenv("MASTER_ADDR", "127.0.0.1", 1);
     // A file or a pipe is for rank 0. A terminal is for nobody: ranks are not in its foreground.
@@ -200,7 +208,7 @@ class Launch {
   Wanted wanted_;
   Binding binding_;
   RankOutput output_;
-  std::string rendezvous_, port_;
+  std::string rendezvous_, token_, port_;
   sigset_t watched_{}, mask_of_ranks_{};
   int signals_ = -1;
   bool stopping_ = false;
@@ -213,8 +221,9 @@ class Launch {
 
 int run_launch(int argc, char** argv) {
   CLI::App app{
-      "Starts ranks of a program on this host. Each finds its place in SINEW_RANK, SINEW_SIZE\n"
-      "and SINEW_RENDEZVOUS, or in RANK, WORLD_SIZE, LOCAL_RANK, MASTER_ADDR, MASTER_PORT.\n"
+      "Starts ranks of a program on this host. Each finds its place in SINEW_RANK, "
+      "SINEW_SIZE and SINEW_RENDEZVOUS, or in RANK, WORLD_SIZE, LOCAL_RANK, "
+      "MASTER_ADDR, MASTER_PORT. "
       "The first rank that fails ends the others and gives its exit code.",
       "sinew launch"};
   Wanted wanted;
@@ -231,9 +240,7 @@ int run_launch(int argc, char** argv) {
   if (!wanted.program.empty() && wanted.program.front() == "--")
     wanted.program.erase(wanted.program.begin());
   else if (!wanted.program.empty() && wanted.program.front().starts_with("-"))
-    throw Error(
-        Errc::invalid_argument,
-        fmt::format("unknown option '{}'; `sinew launch --help` lists them", wanted.program[0]));
+    throw_unknown_option(app, wanted.program.front());
   if (wanted.ranks < 1)
     throw Error(Errc::invalid_argument, fmt::format("-n must be at least 1, not {}", wanted.ranks));
   if (wanted.program.empty())

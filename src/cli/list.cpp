@@ -265,7 +265,7 @@ int run_list(int argc, char** argv) {
   app.add_option("collective", collective, "only this one, e.g. allreduce");
   app.add_flag("--cost", cost, "rounds, messages and bytes a rank, as multiples of the message");
   app.add_option("-p,--ranks", ranks, "ranks for --cost (default 8)");
-  app.add_option("--segments", segments, "pipeline depth for --cost")->check(CLI::Range(1, 4096));
+  app.add_option("--segments", segments, "pipeline depth for --cost")->check(between(1, 4096));
   app.add_option("--nodes", nodes, "node map for --cost, e.g. 2x4");
   app.add_flag("--json", json, "one JSON document");
   if (const auto status = parse(app, argc, argv)) return *status;

@@ -57,17 +57,16 @@ Outcome check(const Algorithm& algorithm, const std::vector<int>& sizes, Progres
 std::string properties(Collective collective, bool same_order, bool rank_order) {
   if (!reduces(collective)) return "";
   std::string text;
-  if (collective == Collective::allreduce)
-    text = same_order ? "same bits everywhere" : "bits may differ";
+  if (collective == Collective::allreduce) text = same_order ? "same bits" : "bits may differ";
   if (rank_order) text += text.empty() ? "rank order" : ", rank order";
   return text;
 }
 
 void print_counterexample(const Counterexample& wrong) {
-  fmt::print("counterexample: {}\n  {}\n", wrong.place, wrong.conditions);
+  fmt::print("{}\n  {}\n", wrapped("counterexample: " + wrong.place, 80, 2), wrong.conditions);
   if (wrong.fault.rank >= 0)
     fmt::print("  rank {}, round {}\n", wrong.fault.rank, wrong.fault.round);
-  fmt::print("  {}\n", wrong.fault.why);
+  fmt::print("  {}\n", wrapped(wrong.fault.why, 80, 2, 2));
 }
 
 Json counterexample_json(const Counterexample& wrong) {
@@ -181,7 +180,7 @@ int verify_document(const std::string& path, bool json) {
     print_counterexample(*wrong);
   } else {
     const auto text = properties(world.collective, verdict.same_order, verdict.rank_order);
-    fmt::print("{}: ok{}{}; in place: {}; published by reference: {}\n", place,
+    fmt::print("{}: ok{}{}\n  in place: {}; published by reference: {}\n", place,
                text.empty() ? "" : ", ", text, in_place ? "yes" : "no",
                by_reference ? "yes" : "no");
   }

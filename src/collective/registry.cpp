@@ -18,9 +18,11 @@ bool one_node(const Place& at) {
   return std::adjacent_find(at.node_of.begin(), at.node_of.end(), std::not_equal_to<>()) ==
          at.node_of.end();
 }
-bool on_one_board(const Place& at, Capabilities can) { return can.board && one_node(at); }
+bool on_one_board(const Place& at, Capabilities can) {
+  return can.board && (can.across_nodes || one_node(at));
+}
 bool in_shared_buffers(const Place& at, Capabilities can) {
-  return can.board && can.shared_buffers && one_node(at);
+  return can.shared_buffers && on_one_board(at, can);
 }
 bool several_nodes(const Place& at, Capabilities can) { return can.board && !one_node(at); }
 

@@ -29,37 +29,40 @@ struct Levels {
   [[nodiscard]] int leader() const { return leaders[static_cast<std::size_t>(node)]; }
 };
 
-// One leader's data reaches all leaders, by doubling sets as in a binomial tree.
-void spread_to_leaders(Builder& b, const Levels& levels, int root, Chunks source, Chunks data) {
-  const int count = static_cast<int>(levels.leaders.size());
-  const int first = static_cast<int>(std::find(levels.leaders.begin(), levels.leaders.end(), root) -
-                                     levels.leaders.begin());
+// The leaders as a binomial tree under the root's, a round for each doubling: `outward` away from
+// the root, else towards it. meet(peer, further): whom this leader meets, and whether that one is
+// further from the root.
+template <class Meet>
+void walk_leaders(Builder& b, const Levels& levels, int root, bool outward, Meet meet) {
+  const auto& leaders = levels.leaders;
+  const int count = static_cast<int>(leaders.size());
+  const int first =
+      static_cast<int>(std::find(leaders.begin(), leaders.end(), root) - leaders.begin());
   const int me = wrap(levels.node - first, count);
   const auto leader = [&](int at) {
-    return levels.leaders[static_cast<std::size_t>(wrap(at + first, count))];
+    return leaders[static_cast<std::size_t>(wrap(at + first, count))];
   };
-  for (int reach = 1; reach < count; reach *= 2, b.next_round()) {
+  for (int round = 0; round < log2_ceil(count); ++round, b.next_round()) {
+    const int reach = 1 << (outward ? round : log2_ceil(count) - 1 - round);
     if (!levels.leads) continue;
-    if (me < reach && me + reach < count) b.send(leader(me + reach), me == 0 ? source : data);
-    if (me >= reach && me < 2 * reach) b.recv(leader(me - reach), data);
+    if (me < reach && me + reach < count) meet(leader(me + reach), true);
+    if (me >= reach && me < 2 * reach) meet(leader(me - reach), false);
   }
+}
+
+// One leader's data reaches all leaders.
+void spread_to_leaders(Builder& b, const Levels& levels, int root, Chunks source, Chunks data) {
+  const bool is_root = levels.leads && levels.leader() == root;
+  walk_leaders(b, levels, root, true, [&](int peer, bool further) {
+    further ? b.send(peer, is_root ? source : data) : b.recv(peer, data);
+  });
 }
 
 // The same in reverse, adding on the way.
 void collect_from_leaders(Builder& b, const Levels& levels, int root, Chunks sum) {
-  const int count = static_cast<int>(levels.leaders.size());
-  const int first = static_cast<int>(std::find(levels.leaders.begin(), levels.leaders.end(), root) -
-                                     levels.leaders.begin());
-  const int me = wrap(levels.node - first, count);
-  const auto leader = [&](int at) {
-    return levels.leaders[static_cast<std::size_t>(wrap(at + first, count))];
-  };
-  for (int reach = floor_power_of_two(std::max(1, count - 1)); reach >= 1;
-       reach /= 2, b.next_round()) {
-    if (!levels.leads) continue;
-    if (me < reach && me + reach < count) b.recv_reduce(leader(me + reach), sum);
-    if (me >= reach && me < 2 * reach) b.send(leader(me - reach), sum);
-  }
+  walk_leaders(b, levels, root, false, [&](int peer, bool further) {
+    further ? b.recv_reduce(peer, sum) : b.send(peer, sum);
+  });
 }
 
 // Members publish, the leader combines them into `sum`.

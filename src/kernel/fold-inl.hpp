@@ -163,6 +163,17 @@ struct Block {
   }
 };
 
+/// As many bytes as a smaller vector has. Stored in one piece, so that whoever reads them next gets
+/// them from the store buffer; out of a masked store he would have to wait.
+template <class T, class Op, std::size_t kBytes, class In>
+HWY_INLINE void fold_one_vector(Dsts dsts, const In& inputs) {
+  const hn::CappedTag<T, kBytes / sizeof(T)> d;
+  auto total = hn::LoadU(d, reinterpret_cast<const T*>(inputs.from[0]));
+  for (std::size_t i = 1; i < inputs.count(); ++i)
+    total = Op::apply(d, total, hn::LoadU(d, reinterpret_cast<const T*>(inputs.from[i])));
+  for (std::byte* dst : dsts) hn::StoreU(total, d, reinterpret_cast<T*>(dst));
+}
+
 template <class L, class Op, class In>
 HWY_INLINE void fold_short(Dsts dsts, const In& inputs, std::size_t elements) {
   if (elements == 0) return;
@@ -222,6 +233,10 @@ template <class T, class Op, class In>
 HWY_INLINE void fold_any(Dsts dsts, const In& inputs, std::size_t elements) {
   using L = Lanes<T>;
   if (elements < L::kElements) {
+    if constexpr (std::is_arithmetic_v<T> && L::kBytes > 16) {
+      if (elements * sizeof(T) == 8) return fold_one_vector<T, Op, 8>(dsts, inputs);
+      if (elements * sizeof(T) == 16) return fold_one_vector<T, Op, 16>(dsts, inputs);
+    }
     fold_short<L, Op>(dsts, inputs, elements);
   } else {
     fold_stored<L, Op>(dsts, inputs, elements * sizeof(T));

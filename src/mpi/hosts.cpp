@@ -48,4 +48,13 @@ int shared_cores(std::span<const Resident> residents) {
   return std::max(1, static_cast<int>(each * static_cast<double>(residents.size()) + kRounding));
 }
 
+std::vector<int> nodes_of(std::span<const Resident> residents) {
+  std::map<std::uint64_t, int> numbers;
+  std::vector<int> nodes;
+  for (const auto& resident : residents)
+    nodes.push_back(
+        numbers.try_emplace(resident.host, static_cast<int>(numbers.size())).first->second);
+  return numbers.size() > 1 ? nodes : std::vector<int>{};
+}
+
 }  // namespace sinew::mpi

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <span>
+#include <vector>
 
 namespace sinew::mpi {
 
@@ -21,5 +22,8 @@ Resident this_resident();
 /// Processors for all ranks together, as the most crowded host has them: at least as many as ranks
 /// means that every rank has one. The same on all ranks.
 int shared_cores(std::span<const Resident> residents);
+
+/// The host of each rank, numbered as they come; empty when it is one for all.
+std::vector<int> nodes_of(std::span<const Resident> residents);
 
 }  // namespace sinew::mpi

@@ -29,12 +29,17 @@ class MpiTransport final : public Transport, private Open {
   [[nodiscard]] int size() const noexcept override { return size_; }
   [[nodiscard]] Capabilities capabilities() const noexcept override { return {}; }
   [[nodiscard]] int cores() const noexcept override { return cores_; }
+  [[nodiscard]] std::span<const int> node_of() const noexcept override { return node_of_; }
+  [[nodiscard]] NodeLink between_nodes() const noexcept override;
   Progress send(Transfer& transfer, std::span<const std::byte> data) noexcept override;
   Progress recv(Transfer& transfer, std::span<std::byte> data) noexcept override;
   Progress recv_reduce(Transfer& transfer, std::span<std::byte> data,
                        const Reducer& reducer) noexcept override;
   void enter(OpTag tag, const OpDescriptor& descriptor) noexcept override;
   Progress park(bool moved, Deadline deadline) noexcept override;
+  [[nodiscard]] bool has_left(int peer) const noexcept override {
+    return peers_[static_cast<std::size_t>(peer)].left;
+  }
   Progress mismatched(int peer) noexcept override;
   [[nodiscard]] Failure failure() const override { return failure_; }
   [[nodiscard]] std::string who_is_late() const override;
@@ -47,13 +52,13 @@ class MpiTransport final : public Transport, private Open {
   struct Peer {
     std::uint32_t sequence = 0;  // of the operation it last told of
     bool left = false;
-    bool closed = false;         // it will not read any more what this rank sends
+    bool closed = false;     // it will not read any more what this rank sends
     std::uint64_t here = 0;  // the subset it has come for
   };
 
   void close() noexcept override;
   [[nodiscard]] bool failed() const noexcept override { return failed_; }
-  bool may_receive(std::size_t bytes) noexcept;
+  bool may_receive(const Transfer& transfer, std::size_t bytes) noexcept;
   Progress after(Lanes::Step step, const Transfer& transfer, std::size_t bytes) noexcept;
   Progress fail(Errc code, int peer, const std::string& why) noexcept;
   Progress park_slowly(Deadline deadline) noexcept;
@@ -71,6 +76,7 @@ class MpiTransport final : public Transport, private Open {
   int rank_ = 0, size_ = 1;
   std::vector<Resident> residents_;
   int cores_;
+  std::vector<int> node_of_;
   Describe describe_;
   History history_;
   std::vector<Peer> peers_;
@@ -82,6 +88,7 @@ class MpiTransport final : public Transport, private Open {
   int idle_ = 0;
   Clock::time_point waits_since_{}, next_status_{};
   std::int64_t listened_ms_ = 0;
+  std::uint32_t looks_ = 0;  // for messages
 };
 
 }  // namespace sinew::mpi

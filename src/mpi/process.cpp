@@ -1,5 +1,6 @@
 #include "mpi/process.hpp"
 
+#include <fmt/format.h>
 #include <mpi.h>
 #include <time.h>
 
@@ -39,19 +40,34 @@ bool Process::is_alive() noexcept {
 
 void Process::start() {
   const std::scoped_lock lock(mutex_);
-  int started = 0, ended = 0, level = 0;
+  int started = 0, ended = 0;
   MPI_Initialized(&started);
   MPI_Finalized(&ended);
   if (ended != 0)
     throw Error(Errc::invalid_argument,
                 "MPI_Finalize was called; a communicator over MPI must be made before");
   if (started == 0) {
-    if (MPI_Init_thread(nullptr, nullptr, MPI_THREAD_MULTIPLE, &level) != MPI_SUCCESS)
+    int granted = 0;
+    if (MPI_Init_thread(nullptr, nullptr, MPI_THREAD_MULTIPLE, &granted) != MPI_SUCCESS)
       throw Error(Errc::system, "MPI_Init_thread failed");
     started_here_ = true;
     std::atexit([] { get().end(); });
   }
+  check_thread();
   if (!watched_) watch_end();
+}
+
+// What a program asked of MPI binds this thread, too: to break it is a crash at some later time.
+void Process::check_thread() {
+  int level = MPI_THREAD_SINGLE, is_main = 0;
+  MPI_Query_thread(&level);
+  MPI_Is_thread_main(&is_main);
+  if (level >= MPI_THREAD_SERIALIZED || is_main != 0) return;
+  throw Error(Errc::unsupported,
+              fmt::format("MPI was started with {}, so that only its main thread may use it: make "
+                          "communicators there, or start MPI by MPI_Init_thread with "
+                          "MPI_THREAD_MULTIPLE",
+                          level == MPI_THREAD_SINGLE ? "MPI_THREAD_SINGLE" : "MPI_THREAD_FUNNELED"));
 }
 
 // MPI_Finalize deletes the attributes of MPI_COMM_SELF before anything else, which is the

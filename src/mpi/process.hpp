@@ -42,6 +42,7 @@ class Process {
   void add(std::unique_ptr<Leaving> leaving) noexcept;
 
  private:
+  static void check_thread();
   void watch_end();
   void close_all() noexcept;
   bool everyone_came() noexcept;

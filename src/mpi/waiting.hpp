@@ -9,14 +9,6 @@
 
 namespace sinew::mpi {
 
-inline void relax() noexcept {
-#if defined(__x86_64__)
-  __builtin_ia32_pause();
-#elif defined(__aarch64__)
-  asm volatile("yield");
-#endif
-}
-
 inline void sleep_for(std::chrono::nanoseconds duration) noexcept {
   const auto ns = duration.count();
   const timespec nap{0, static_cast<long>(std::clamp<std::int64_t>(ns, 0, 999'999'999))};

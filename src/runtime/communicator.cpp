@@ -16,15 +16,12 @@
 namespace sinew {
 namespace {
 
-std::uint32_t next_fingerprint(std::uint32_t previous, const OpDescriptor& d) noexcept {
-  std::uint64_t hash = previous ^ d.count * 0x9E3779B97F4A7C15U;
-  hash = (hash ^ hash >> 32) * 0xD6E8FEB86659FD93U;
-  hash ^= d.algorithm ^ d.tag * 0xA0761D6478BD642FU ^
-          static_cast<std::uint64_t>(d.collective) << 56 ^
-          static_cast<std::uint64_t>(d.dtype) << 48 ^ static_cast<std::uint64_t>(d.op) << 40 ^
-          static_cast<std::uint64_t>(static_cast<std::uint32_t>(d.root)) << 8;
-  hash = (hash ^ hash >> 29) * 0xE7037ED1A0B428DBU;
-  return static_cast<std::uint32_t>(hash >> 32);
+// Covers every operation so far, so that ranks that once differed never agree again.
+std::uint32_t next_fingerprint(std::uint32_t previous, std::uint64_t hash,
+                               std::uint64_t tag) noexcept {
+  std::uint64_t mixed = (hash ^ previous ^ tag * 0xA0761D6478BD642FU) * 0x9E3779B97F4A7C15U;
+  mixed ^= mixed >> 32;
+  return static_cast<std::uint32_t>(mixed * 0xD6E8FEB86659FD93U >> 32);
 }
 
 std::uint32_t next_communicator_number() {
@@ -41,13 +38,20 @@ const std::span<const std::size_t> Communicator::kSomeCounts = [] {
 
 // One collective that has been started: waiting for its turn, or running.
 struct Active {
+  explicit Active(Transport& transport) : run(transport) {}
   Planned* planned = nullptr;
   Run run;
-  OpDescriptor descriptor;
+  std::uint64_t user_tag = 0;
   OpTag tag;
   std::chrono::nanoseconds limit{};
   Deadline deadline{};
   Clock::time_point begun{};
+
+  [[nodiscard]] OpDescriptor descriptor() const {
+    auto descriptor = planned->descriptor;
+    descriptor.tag = user_tag;
+    return descriptor;
+  }
 };
 
 struct Communicator::State {
@@ -69,7 +73,8 @@ struct Communicator::State {
       : transport(std::move(t)),
         options(std::move(o)),
         planner(*transport, options),
-        mailbox(*transport) {}
+        mailbox(*transport),
+        alone(*transport) {}
 
   // Others may be waiting for what this rank has started and will not finish.
   ~State() {
@@ -77,7 +82,7 @@ struct Communicator::State {
     const auto& active = queue.front();
     transport->poison({Errc::peer_lost, transport->rank(),
                        fmt::format("rank {} left in the middle of {} #{}", transport->rank(),
-                                   describe(active.descriptor), active.tag.sequence)});
+                                   describe(active.descriptor()), active.tag.sequence)});
   }
 
   void prepare(Active& active, const Call& call) {
@@ -86,16 +91,16 @@ struct Communicator::State {
     active.planned = &planned;
     ++planned.users;
     active.limit = call.options.timeout.count() > 0 ? call.options.timeout : options.timeout;
-    active.descriptor = planned.descriptor;
-    active.descriptor.tag = call.options.tag;
-    active.tag = {++sequence, fingerprint = next_fingerprint(fingerprint, active.descriptor)};
+    active.user_tag = call.options.tag;
+    fingerprint = next_fingerprint(fingerprint, planned.hash, active.user_tag);
+    active.tag = {++sequence, fingerprint};
     active.run.set(planned.plan, static_cast<const std::byte*>(call.input),
                    static_cast<std::byte*>(call.output));
   }
 
   void begin(Active& active) {
-    transport->enter(active.tag, active.descriptor);
-    active.run.begin(*transport, active.tag);
+    active.planned->descriptor.tag = active.user_tag;
+    active.run.begin(active.tag, active.planned->descriptor);
     if (observer != nullptr) [[unlikely]]
       active.run.observe(*observer, event_of(active));
   }
@@ -103,13 +108,13 @@ struct Communicator::State {
   [[nodiscard]] Event event_of(const Active& active) const {
     const auto& binding = active.planned->plan.binding();
     Event event;
-    event.operation = static_cast<std::uint8_t>(active.descriptor.collective);
-    event.dtype = static_cast<std::uint8_t>(active.descriptor.dtype);
+    event.operation = static_cast<std::uint8_t>(active.planned->descriptor.collective);
+    event.dtype = static_cast<std::uint8_t>(active.planned->descriptor.dtype);
     event.communicator = number;
     event.sequence = active.tag.sequence;
     event.bytes = std::max(binding.input.total(), binding.output.total());
-    event.algorithm = active.descriptor.algorithm;
-    event.tag = active.descriptor.tag;
+    event.algorithm = active.planned->descriptor.algorithm;
+    event.tag = active.user_tag;
     return event;
   }
 
@@ -162,7 +167,7 @@ struct Communicator::State {
     const auto at = active.run.position();
     ErrorContext context{.rank = transport->rank(),
                          .peer = failure.peer,
-                         .operation = std::string(name(active.descriptor.collective)),
+                         .operation = std::string(name(active.planned->descriptor.collective)),
                          .sequence = active.tag.sequence};
     std::string where;
     if (at.step != nullptr) {
@@ -176,7 +181,7 @@ struct Communicator::State {
       context.elapsed_ns = static_cast<std::uint64_t>((Clock::now() - active.begun).count());
     broken =
         Error(failure.code,
-              fmt::format("rank {}, {} #{}{}: {}", transport->rank(), describe(active.descriptor),
+              fmt::format("rank {}, {} #{}{}: {}", transport->rank(), describe(active.descriptor()),
                           active.tag.sequence, where, failure.why),
               context);
     throw *broken;
@@ -195,10 +200,10 @@ struct Communicator::State {
         Errc::timeout, -1,
         fmt::format("no end after {:.1f} s: {}", std::chrono::duration<double>(limit).count(),
                     transport->who_is_late())};
-    transport->poison(
-        {Errc::timeout, transport->rank(),
-         fmt::format("rank {} gave up on {} #{} ({})", transport->rank(),
-                     describe(active.descriptor), active.tag.sequence, transport->who_is_late())});
+    transport->poison({Errc::timeout, transport->rank(),
+                       fmt::format("rank {} gave up on {} #{} ({})", transport->rank(),
+                                   describe(active.descriptor()), active.tag.sequence,
+                                   transport->who_is_late())});
     raise(active, failure);
   }
 
@@ -252,18 +257,38 @@ struct Communicator::State {
         fail_message();
       }
       moved = poll_all();
+      if (!moved && peer >= 0) fail_if_left(peer, is_finished, what);
       if (!moved && Clock::now() > deadline) {
         if (peer < 0 && !queue.empty()) time_out(queue.front(), limit);
-        const auto story =
-            fmt::format("rank {}: {} did not finish within {:.1f} s", transport->rank(), what(),
-                        std::chrono::duration<double>(limit).count());
-        transport->poison({Errc::timeout, transport->rank(), story});
-        broken = Error(Errc::timeout, story,
-                       {.rank = transport->rank(), .peer = peer, .operation = "message"});
-        throw *broken;
+        end_message({Errc::timeout, transport->rank(),
+                     fmt::format("rank {}: {} did not finish within {:.1f} s", transport->rank(),
+                                 what(), std::chrono::duration<double>(limit).count())},
+                    peer);
       }
     }
     transport->park(true, deadline);
+  }
+
+  // Whoever leaves may have sent before; after that nothing comes, and nothing is taken.
+  template <class Finished>
+  void fail_if_left(int peer, Finished is_finished, const std::function<std::string()>& what) {
+    if (!transport->has_left(peer) || poll_all() || is_finished() || !transport->has_left(peer))
+      return;
+    const Failure failure{Errc::peer_lost, peer,
+                          fmt::format("rank {}: {} cannot finish: rank {} has left",
+                                      transport->rank(), what(), peer)};
+    transport->poison(failure);
+    // It may have left over an error, and that is then the story.
+    const auto first = transport->failure();
+    if (first.code != failure.code || first.peer != failure.peer) fail_message();
+    end_message(failure, peer);
+  }
+
+  [[noreturn]] void end_message(const Failure& failure, int peer) {
+    transport->poison(failure);
+    broken = Error(failure.code, failure.why,
+                   {.rank = transport->rank(), .peer = peer, .operation = "message"});
+    throw *broken;
   }
 };
 
@@ -284,7 +309,7 @@ void Communicator::run(const Call& call) {
 }
 
 Request Communicator::start(const Call& call) {
-  Active active;
+  Active active(*state_->transport);
   state_->prepare(active, call);
   state_->queue.push_back(active);
   if (state_->queue.size() == 1) state_->begin(state_->queue.front());
@@ -300,8 +325,13 @@ bool Communicator::test(Request request) {
   switch (request.kind) {
     case Request::Kind::collective:
       return state_->finished >= request.id;
-    case Request::Kind::message:
-      return state_->mailbox.is_done(request.id);
+    case Request::Kind::message: {
+      const auto is_done = [&] { return state_->mailbox.is_done(request.id); };
+      if (!is_done())
+        state_->fail_if_left(state_->mailbox.peer_of(request.id), is_done,
+                             [&] { return state_->mailbox.describe(request.id); });
+      return is_done();
+    }
     default:
       return true;
   }
@@ -346,9 +376,16 @@ Communicator Communicator::split(int color, int key) {
     return all[2 * static_cast<std::size_t>(a) + 1] < all[2 * static_cast<std::size_t>(b) + 1];
   });
   const auto label = fmt::format("{}.{}", ++state_->subsets, color);
-  return Communicator(
-      state_->transport->subset(members, label, Clock::now() + state_->options.timeout),
-      state_->options);
+  try {
+    return Communicator(
+        state_->transport->subset(members, label, Clock::now() + state_->options.timeout),
+        state_->options);
+  } catch (const Error& error) {
+    if (error.code() != Errc::peer_lost) throw;
+    state_->broken = Error(error.code(), fmt::format("rank {}, split: {}", rank(), error.what()),
+                           {.rank = rank(), .peer = error.context().peer, .operation = "split"});
+    throw *state_->broken;
+  }
 }
 
 SharedBuffer Communicator::alloc_shared(std::size_t bytes) {

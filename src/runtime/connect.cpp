@@ -1,79 +1,85 @@
-// The edge where the environment is read, once.
+// The edge: reads the environment, once, and joins the group that it describes.
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
-#include <charconv>
-#include <cstdlib>
 #include <exception>
 #include <mutex>
 #include <thread>
 
 #include <sinew/communicator.hpp>
 #include "base/text.hpp"
+#include "runtime/environment.hpp"
+#include "runtime/meeting.hpp"
 #include "runtime/mpi_plugin.hpp"
 #include "transport/local/local.hpp"
+#include "transport/routed/routed.hpp"
 #include "transport/shm/shm.hpp"
+#include "transport/tcp/tcp.hpp"
 
 namespace sinew {
 namespace {
 
-/// Everything Sinew takes from the environment; docs/environment.md lists it.
-struct Environment {
-  int rank = 0;
-  int size = 1;
-  std::string rendezvous;
-};
-
-int number(const char* variable, const char* text) {
-  int value = 0;
-  const std::string_view word(text);
-  const auto [end, status] = std::from_chars(word.data(), word.data() + word.size(), value);
-  if (status != std::errc{} || end != word.data() + word.size())
-    throw Error(Errc::invalid_argument, fmt::format("{}='{}' is not a number", variable, text));
-  return value;
-}
-
-Environment read_environment() {
-  Environment environment;
-  const char* rank = std::getenv("SINEW_RANK");
-  const char* size = std::getenv("SINEW_SIZE");
-  const char* rendezvous = std::getenv("SINEW_RENDEZVOUS");
-  if (rank == nullptr && size == nullptr) return environment;
-  if (rank == nullptr || size == nullptr || rendezvous == nullptr)
-    throw Error(Errc::invalid_argument,
-                "SINEW_RANK, SINEW_SIZE and SINEW_RENDEZVOUS belong together; start ranks with "
-                "`sinew launch -n N program`");
-  environment.rank = number("SINEW_RANK", rank);
-  environment.size = number("SINEW_SIZE", size);
-  environment.rendezvous = rendezvous;
-  return environment;
-}
-
-// What the options say, else the environment; "" is what fits the ranks' places.
-std::string wanted_transport(const Options& options) {
-  const char* variable = std::getenv("SINEW_TRANSPORT");
-  std::string wanted = options.transport;
-  if (wanted.empty() && variable != nullptr) wanted = variable;
-  constexpr std::array<std::string_view, 2> kKnown{"shm", "mpi"};
-  if (!wanted.empty() && std::find(kKnown.begin(), kKnown.end(), wanted) == kKnown.end())
+// What the options say, else the environment; "auto" is what fits the ranks' places.
+std::string wanted_transport(const Options& options, const Environment& environment) {
+  auto wanted = options.transport.empty() ? environment.transport : options.transport;
+  constexpr std::array<std::string_view, 4> kKnown{"auto", "shm", "tcp", "mpi"};
+  if (wanted.empty()) return "auto";
+  if (std::find(kKnown.begin(), kKnown.end(), wanted) == kKnown.end())
     throw Error(Errc::invalid_argument, unknown("transport", wanted, kKnown));
   return wanted;
+}
+
+/// The ranks of this rank's host, over the memory they share.
+std::unique_ptr<Transport> join_near(Meeting& meeting, std::span<const int> node_of, int rank,
+                                     Deadline deadline) {
+  const auto node = node_of[static_cast<std::size_t>(rank)];
+  ShmJoin join;
+  join.rendezvous = meeting.shm_name();
+  join.rank = static_cast<int>(std::count(node_of.begin(), node_of.begin() + rank, node));
+  join.size = static_cast<int>(std::count(node_of.begin(), node_of.end(), node));
+  return join_shm(join, deadline);
+}
+
+std::unique_ptr<Transport> join_far(Meeting& meeting, const Environment& environment,
+                                    Deadline deadline) {
+  TcpJoin join;
+  join.store = meeting.store();
+  join.rank = environment.rank;
+  join.size = environment.size;
+  join.token = meeting.token();
+  join.options.bind = meeting.own_address();
+  return join_tcp(join, deadline);
+}
+
+/// The one place that knows which transport serves which ranks.
+std::unique_ptr<Transport> join(const std::string& wanted, const Environment& environment,
+                                Deadline deadline) {
+  const bool alone = environment.size == 1 && environment.rendezvous.empty();
+  if (alone && wanted == "auto") return LocalHub::make(1)->join(0);
+  Meeting meeting(environment, deadline);
+  if (wanted == "tcp") return join_far(meeting, environment, deadline);
+  auto node_of = meeting.node_of();
+  const bool one_host = std::count(node_of.begin(), node_of.end(), 0) == environment.size;
+  if (wanted == "shm" && !one_host)
+    throw Error(Errc::invalid_argument,
+                fmt::format("the {} ranks are on several hosts, which share no memory: leave the "
+                            "transport to sinew (auto), or ask for tcp",
+                            environment.size));
+  auto near = join_near(meeting, node_of, environment.rank, deadline);
+  if (one_host) return near;
+  return route({join_far(meeting, environment, deadline), std::move(near), std::move(node_of)});
 }
 
 }  // namespace
 
 Communicator connect(const Options& options) {
-  if (wanted_transport(options) == "mpi")
-    return Communicator(join_mpi("", std::getenv, Clock::now() + options.timeout), options);
-  const auto environment = read_environment();
-  if (environment.size == 1 && environment.rendezvous.empty())
-    return Communicator(LocalHub::make(1)->join(0), options);
-  ShmJoin join;
-  join.rendezvous = environment.rendezvous;
-  join.rank = environment.rank;
-  join.size = environment.size;
-  return Communicator(join_shm(join, Clock::now() + options.timeout), options);
+  const auto variables = process_environment();
+  const auto environment = read_environment(variables);
+  const auto wanted = wanted_transport(options, environment);
+  const auto deadline = Clock::now() + options.timeout;
+  if (wanted == "mpi") return Communicator(join_mpi("", variables, deadline), options);
+  return Communicator(join(wanted, environment, deadline), options);
 }
 
 void run_local(int size, const std::function<void(Communicator&)>& body, const Options& options) {

@@ -8,7 +8,12 @@
 namespace sinew {
 namespace {
 
-Transfer message_to(int peer) { return {peer, kMessageChannel, {}, 0, 0}; }
+Transfer message_to(int peer) {
+  Transfer transfer;
+  transfer.peer = peer;
+  transfer.channel = kMessageChannel;
+  return transfer;
+}
 
 }  // namespace
 
@@ -126,6 +131,7 @@ Progress Mailbox::poll_receiving(int peer, bool& moved) {
   while (true) {
     if (!from.in_body) {
       if (from.header.peer < 0) from.header = message_to(peer);
+      from.header.awaited = !from.expected.empty();
       const auto progress =
           transport_.recv(from.header, std::as_writable_bytes(std::span(&from.envelope, 1)));
       if (progress != Progress::done) return progress;

@@ -11,7 +11,7 @@
 
 #include "base/text.hpp"
 #include "runtime/plugin.hpp"
-#include "transport/shared_transport.hpp"
+#include "transport/descriptor.hpp"
 
 namespace sinew {
 namespace {
@@ -20,7 +20,7 @@ namespace {
 struct Row {
   Mpi mpi;
   std::string_view name, title, mpirun;
-  const char *rank, *size;  // variables its launcher sets
+  std::string_view rank, size;  // variables its launcher sets
   std::string_view package;
 };
 constexpr std::array<Row, 2> kRows{{
@@ -31,12 +31,16 @@ constexpr std::array<Row, 2> kRows{{
 
 const Row& row(Mpi mpi) { return kRows[static_cast<std::size_t>(mpi)]; }
 
-int number(const char* variable, const char* text) {
+std::string text(const Variables& variables, std::string_view name) {
+  const auto found = variables.find(name);
+  return found == variables.end() ? "" : found->second;
+}
+
+int number(std::string_view variable, const std::string& word) {
   int value = -1;
-  const std::string_view word(text);
   const auto [end, status] = std::from_chars(word.data(), word.data() + word.size(), value);
   if (status != std::errc{} || end != word.data() + word.size() || value < 0)
-    throw Error(Errc::invalid_argument, fmt::format("{}='{}' is not a count", variable, text));
+    throw Error(Errc::invalid_argument, fmt::format("{}='{}' is not a count", variable, word));
   return value;
 }
 
@@ -61,11 +65,11 @@ Mpi parse_mpi(std::string_view text) {
   throw Error(Errc::invalid_argument, unknown("MPI", text, names));
 }
 
-std::vector<MpiSeat> mpi_seats(const Getenv& environment) {
+std::vector<MpiSeat> mpi_seats(const Variables& variables) {
   std::vector<MpiSeat> seats;
   for (const auto& known : kRows) {
-    const char *rank = environment(known.rank), *size = environment(known.size);
-    if (rank != nullptr && size != nullptr)
+    const auto rank = text(variables, known.rank), size = text(variables, known.size);
+    if (!rank.empty() && !size.empty())
       seats.push_back({known.mpi, number(known.rank, rank), number(known.size, size)});
   }
   return seats;
@@ -121,21 +125,19 @@ Mpi choose_mpi(const MpiSigns& signs) {
                   mpirun_words(Mpi::openmpi), mpirun_words(Mpi::mpich)));
 }
 
-std::string mpi_plugin_file(Mpi mpi, const Getenv& environment) {
-  return find_plugin(plugin_name(mpi), plugin_folders(environment("SINEW_PLUGINS"))).string();
+std::string mpi_plugin_file(Mpi mpi, const Variables& variables) {
+  return find_plugin(plugin_name(mpi), plugin_folders(text(variables, "SINEW_PLUGINS"))).string();
 }
 
-std::unique_ptr<Transport> join_mpi(std::string_view wanted, const Getenv& environment,
+std::unique_ptr<Transport> join_mpi(std::string_view wanted, const Variables& variables,
                                     Deadline deadline) {
-  const char* variable = environment("SINEW_MPI");
-  const auto seats = mpi_seats(environment);
-  const auto mpi =
-      choose_mpi({!wanted.empty() || variable == nullptr ? std::string(wanted) : variable,
-                  loaded_mpi(), seats});
-  const auto file = mpi_plugin_file(mpi, environment);
+  const auto seats = mpi_seats(variables);
+  const auto mpi = choose_mpi(
+      {wanted.empty() ? text(variables, "SINEW_MPI") : std::string(wanted), loaded_mpi(), seats});
+  const auto file = mpi_plugin_file(mpi, variables);
   if (file.empty()) {
     std::vector<std::string> looked;
-    for (const auto& folder : plugin_folders(environment("SINEW_PLUGINS")))
+    for (const auto& folder : plugin_folders(text(variables, "SINEW_PLUGINS")))
       looked.push_back(folder.string());
     throw Error(Errc::unsupported,
                 fmt::format("no {} in {}; it is built where {} is installed, and SINEW_PLUGINS "
@@ -148,12 +150,13 @@ std::unique_ptr<Transport> join_mpi(std::string_view wanted, const Getenv& envir
       load_plugin(file).join({deadline, describe}, code, why.data(), why.size()));
   if (!transport) throw Error(code, why.data());
   // An MPI that did not start us takes each of its processes for a job of one.
-  if (seats.size() == 1 && seats.front().size != transport->size())
+  const auto environment = read_environment(variables);
+  if (!environment.launcher.empty() && environment.size != transport->size())
     throw Error(Errc::invalid_argument,
-                fmt::format("{} ranks were started, but {} sees {}: it is not the MPI that started "
-                            "them; start them with `{} {}`",
-                            seats.front().size, row(mpi).title, transport->size(),
-                            mpirun_words(mpi), seats.front().size));
+                fmt::format("{} ranks were started ({}), but {} sees {}: it does not know that "
+                            "launcher; start them with `{} {}`",
+                            environment.size, environment.launcher, row(mpi).title,
+                            transport->size(), mpirun_words(mpi), environment.size));
   return transport;
 }
 

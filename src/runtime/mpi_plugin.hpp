@@ -2,7 +2,6 @@
 // program can use only the MPI it was started by.
 #pragma once
 
-#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -11,6 +10,7 @@
 #include <vector>
 
 #include <sinew/transport.hpp>
+#include "runtime/environment.hpp"
 
 namespace sinew {
 
@@ -21,9 +21,6 @@ Mpi parse_mpi(std::string_view text);
 /// How ranks are started by it: "mpirun.openmpi --allow-run-as-root --oversubscribe -n".
 std::string_view mpirun_words(Mpi mpi) noexcept;
 
-/// Like getenv().
-using Getenv = std::function<const char*(const char*)>;
-
 /// The place a process was given by a launcher, as its environment tells it.
 struct MpiSeat {
   Mpi mpi{};  // whose variables these are; srun sets those of MPICH for others, too
@@ -31,7 +28,7 @@ struct MpiSeat {
   int size = 1;
 };
 /// None when this process is not one of an MPI job; two when one job was started inside another.
-std::vector<MpiSeat> mpi_seats(const Getenv& environment);
+std::vector<MpiSeat> mpi_seats(const Variables& variables);
 
 /// What a choice is made from.
 struct MpiSigns {
@@ -49,11 +46,11 @@ std::optional<Mpi> loaded_mpi();
 std::optional<Mpi> loaded_mpi(std::span<const std::string> libraries);
 
 /// The path of a plugin, or "" when it is not installed.
-std::string mpi_plugin_file(Mpi mpi, const Getenv& environment);
+std::string mpi_plugin_file(Mpi mpi, const Variables& variables);
 
 /// This rank's end of a group of all ranks that mpirun started. `wanted`: which MPI, or "" to find
 /// out (SINEW_MPI, then what is loaded, then who started us).
-std::unique_ptr<Transport> join_mpi(std::string_view wanted, const Getenv& environment,
+std::unique_ptr<Transport> join_mpi(std::string_view wanted, const Variables& variables,
                                     Deadline deadline);
 
 }  // namespace sinew

@@ -21,7 +21,7 @@ constexpr std::uint64_t kStreamingBytes = std::uint64_t{16} << 20;
 // rank early, because two readings of the clock are little beside the copying; with shared cores
 // only when the copying is long beside the waiting for turns.
 constexpr std::uint64_t kMeasuredAlone = std::uint64_t{4} << 10;
-constexpr std::uint64_t kMeasuredCrowded = std::uint64_t{4} << 20;
+constexpr std::uint64_t kMeasuredCrowded = std::uint64_t{256} << 10;
 
 std::uint64_t round_up(std::uint64_t bytes) {
   return (bytes + kLineBytes - 1) / kLineBytes * kLineBytes;
@@ -61,6 +61,7 @@ void Plan::lower() {
   groups = schedule_.groups;
   groups.emplace_back(static_cast<std::size_t>(schedule_.size));
   std::iota(groups.back().begin(), groups.back().end(), 0);
+  list_waits();
 
   steps.clear();
   streams.clear();
@@ -70,7 +71,7 @@ void Plan::lower() {
     auto& rounds = by_channel[step.channel];
     const auto begin = static_cast<std::uint32_t>(steps.size());
     if (rounds.empty() || rounds.back().number != step.round || rounds.back().end != begin)
-      rounds.push_back({begin, begin, step.round, false});
+      rounds.push_back({.begin = begin, .end = begin, .number = step.round});
     add_step(step);
     rounds.back().end = static_cast<std::uint32_t>(steps.size());
     const bool announces = step.op == Op::publish || step.op == Op::gather_reduce_all;
@@ -81,6 +82,12 @@ void Plan::lower() {
   if (uses_board && !published && !by_channel[0].empty()) by_channel[0].back().post = true;
   if (uses_board) plan_posts(by_channel[0]);
   for (auto& [channel, rounds] : by_channel) streams.push_back(std::move(rounds));
+  has_wide_rounds = false;
+  for (auto& rounds : streams)
+    for (auto& round : rounds) {
+      if (round.end - round.begin == 1) round.only = &steps[round.begin];
+      has_wide_rounds |= round.only == nullptr;
+    }
 
   // An average is a sum divided where it becomes complete: right after a fold over everybody, while
   // it is still in cache; otherwise in the output, at the end.
@@ -101,9 +108,31 @@ void Plan::lower() {
   transfers.assign(steps.size(), {});
   done.assign(steps.size(), 0);
   inputs.assign(static_cast<std::size_t>(schedule_.size), nullptr);
-  if (!block && std::any_of(steps.begin(), steps.end(),
-                            [](const BoundStep& step) { return step.op == Op::gather_reduce_all; }))
-    block = std::make_unique_for_overwrite<std::byte[]>(kBlockBytes);
+  outputs.assign(static_cast<std::size_t>(schedule_.size), nullptr);
+}
+
+void Plan::list_waits() {
+  waits = groups.back();
+  for (const auto& group : groups)
+    std::copy_if(group.begin(), group.end(), std::back_inserter(waits),
+                 [&](int member) { return member != schedule_.rank; });
+}
+
+void Plan::find_waits(BoundStep& step) const {
+  const auto without_me = [&](const std::vector<int>& group) {
+    return static_cast<std::uint32_t>(
+        group.size() -
+        static_cast<std::size_t>(std::count(group.begin(), group.end(), schedule_.rank)));
+  };
+  if (step.op != Op::publish && step.peer >= 0) {
+    step.waits_begin = static_cast<std::uint32_t>(step.peer);
+    step.waits_end = step.waits_begin + (step.peer == schedule_.rank ? 0 : 1);
+    return;
+  }
+  step.waits_begin = static_cast<std::uint32_t>(schedule_.size);
+  for (std::int32_t group = 0; group < step.group; ++group)
+    step.waits_begin += without_me(groups[static_cast<std::size_t>(group)]);
+  step.waits_end = step.waits_begin + without_me(groups[static_cast<std::size_t>(step.group)]);
 }
 
 // A position says that all rounds before it are over, those without steps included.
@@ -165,6 +194,7 @@ void Plan::cut_passes() {
   passes = 1;
   tiny = false;
   width = ~std::uint64_t{0};
+  window_bytes = 0;
   by_reference = binding_.by_reference;
   const auto board_chunks = schedule_.chunks[3];
   if (board_chunks == 0 || by_reference) return;
@@ -186,6 +216,7 @@ void Plan::cut_passes() {
   // Slices of equal width, so that the last is not a sliver.
   passes = static_cast<std::uint32_t>(std::max<std::uint64_t>(1, (longest + width - 1) / width));
   width = std::min(width, round_up((longest + passes - 1) / passes));
+  window_bytes = width * board_chunks;
 }
 
 void Plan::add_step(const Step& step) {
@@ -225,6 +256,7 @@ void Plan::add_piece(const Step& step, std::uint32_t chunk, std::uint32_t count)
     bound.board = (step.board.first + chunk) * width;
   const bool is_last_use = step.dst.buf == Buf::output && step.op != Op::recv_reduce;
   bound.streaming = is_last_use && binding_.output.total() >= kStreamingBytes;
+  if (is_board_op(step.op)) find_waits(bound);
   steps.push_back(bound);
 }
 

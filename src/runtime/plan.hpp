@@ -39,17 +39,19 @@ struct BoundStep {
   bool echoed = false;     // publish: an earlier step has done so
   std::uint16_t channel = 0;
   std::int32_t peer = -1;
-  std::int32_t group = -1;         // index into Plan::groups
-  std::uint64_t src = 0, dst = 0;  // byte offsets
-  std::uint64_t board = 0;         // byte offset in a slot
-  std::uint64_t echo = 0;          // the same, of what is echoed
-  bool from_output = false;        // by reference: which buffer of the peer is read,
-  std::uint64_t remote = 0;        // and where in it
-  std::uint64_t bytes = 0;         // over all passes
+  std::int32_t group = -1;                       // index into Plan::groups
+  std::uint32_t waits_begin = 0, waits_end = 0;  // in Plan::waits: whom a board step waits for
+  std::uint64_t src = 0, dst = 0;                // byte offsets
+  std::uint64_t board = 0;                       // byte offset in a slot
+  std::uint64_t echo = 0;                        // the same, of what is echoed
+  bool from_output = false;                      // by reference: which buffer of the peer is read,
+  std::uint64_t remote = 0;                      // and where in it
+  std::uint64_t bytes = 0;                       // over all passes
 };
 
 /// Steps [begin, end) of one round of one channel.
 struct BoundRound {
+  const BoundStep* only = nullptr;  // its step, where it has but one
   std::uint32_t begin = 0, end = 0;
   std::uint32_t number = 0;
   bool post = false;       // others wait for what this round did
@@ -70,9 +72,14 @@ class Plan {
   std::vector<BoundStep> steps;
   std::vector<std::vector<BoundRound>> streams;  // a channel each
   std::vector<std::vector<int>> groups;          // the last is everybody
+  std::vector<int> waits;                        // each rank, then each group without this rank
+  Transfer& transfer_of(const BoundStep& step) noexcept {
+    return transfers[static_cast<std::size_t>(&step - steps.data())];
+  }
   Reducer reducer;
   std::uint32_t passes = 1;
   std::uint64_t width = ~std::uint64_t{0};  // bytes of each chunk in one pass
+  std::uint64_t window_bytes = 0;           // of the slots, for all board chunks
   bool uses_board = false;
   bool posts_start = false;              // say at the start of a pass that we have come,
   std::uint32_t first_round = 0;         // and up to this round have nothing to do
@@ -82,6 +89,7 @@ class Plan {
   bool divide_output = false;            // or else all of the output at the end
   std::unique_ptr<std::byte[]> scratch;  // staged input, then the schedule's scratch
   std::uint64_t staged_bytes = 0;
+  bool has_wide_rounds = false;  // of several steps, so that it matters which of them are done
 
   bool measures_stores = false;  // long enough that how slots are written matters
 
@@ -90,8 +98,8 @@ class Plan {
   std::vector<Transfer> transfers;
   std::vector<std::uint8_t> done;
   std::vector<const std::byte*> inputs;
-  std::unique_ptr<std::byte[]> block;  // where a sum stays in cache on its way to everyone
-  static constexpr std::uint64_t kBlockBytes = std::uint64_t{64} << 10;
+  std::vector<std::byte*> outputs;
+  static constexpr std::uint64_t kBlockBytes = std::uint64_t{64} << 10;  // of a fold to everyone
 
  private:
   void lower();
@@ -101,6 +109,8 @@ class Plan {
   void find_remote(const Step& step, BoundStep& bound) const;
   void add_step(const Step& step);
   void add_piece(const Step& step, std::uint32_t chunk, std::uint32_t count);
+  void list_waits();
+  void find_waits(BoundStep& step) const;
   [[nodiscard]] bool reduces_anything() const;
   [[nodiscard]] const ChunkMap& map(Buf buf) const;
 

@@ -9,11 +9,17 @@
 #include <sinew/verify.hpp>
 #include "base/text.hpp"
 #include "model/select.hpp"
+#include "schedule/form.hpp"
 #include "transport/board.hpp"
 #include "transport/shared_transport.hpp"
 
 namespace sinew {
 namespace {
+
+Medium medium_of(Transport& transport) {
+  if (transport.board() != nullptr) return Medium::memory;
+  return transport.name() == "mpi" ? Medium::mpi : Medium::sockets;
+}
 
 constexpr std::size_t kMostPlans = 256;
 
@@ -27,6 +33,16 @@ bool counts_are_private(const Call& call) {
 
 std::uint64_t hash_counts(std::span<const std::size_t> counts) {
   return counts.empty() ? 1 : XXH3_64bits(counts.data(), counts.size_bytes()) | 1;
+}
+
+std::uint64_t hash_of(const OpDescriptor& d) {
+  const std::uint64_t fields[] = {static_cast<std::uint64_t>(d.collective),
+                                  static_cast<std::uint64_t>(d.dtype),
+                                  static_cast<std::uint64_t>(d.op),
+                                  static_cast<std::uint64_t>(d.root),
+                                  d.count,
+                                  d.algorithm};
+  return XXH3_64bits(fields, sizeof(fields));
 }
 
 // Elements in the large buffer, which is what costs are estimated from.
@@ -79,6 +95,19 @@ bool uses(const World& world, Op op) {
 bool uses_board(const World& world) {
   return uses(world, Op::publish) || uses(world, Op::gather_copy) ||
          uses(world, Op::gather_reduce) || uses(world, Op::gather_reduce_all);
+}
+
+// Whether there is memory that every group of the schedule shares.
+bool reaches(const Transport& transport, const Schedule& schedule) {
+  const auto can = transport.capabilities();
+  const auto node_of = transport.node_of();
+  if (can.across_nodes || node_of.empty() || !can.board) return can.board;
+  const auto node = [&](int rank) { return node_of[static_cast<std::size_t>(rank)]; };
+  return std::all_of(schedule.steps.begin(), schedule.steps.end(), [&](const Step& step) {
+    const auto group = is_board_op(step.op) ? members(schedule, step) : std::vector<int>{};
+    return std::all_of(group.begin(), group.end(),
+                       [&](int member) { return node(member) == node(schedule.rank); });
+  });
 }
 
 // Data that others read by reference may be reused when all are known to be done with it.
@@ -138,18 +167,7 @@ Planner::Key Planner::key_of(const Call& call) const noexcept {
   return key;
 }
 
-// Training repeats itself: the same call as last time needs no key. Calls with counts take the
-// longer way.
-bool Planner::is_last(const Call& call) const noexcept {
-  return last_ != nullptr && call.input == last_call_.input && call.output == last_call_.output &&
-         call.count == last_call_.count && call.collective == last_call_.collective &&
-         call.dtype == last_call_.dtype && call.op == last_call_.op &&
-         call.root == last_call_.root && call.counts.data() == nullptr &&
-         call.options.algorithm == last_algorithm_;
-}
-
-Planned& Planner::plan(const Call& call) {
-  if (is_last(call)) return *last_;
+Planned& Planner::find(const Call& call) {
   last_ = nullptr;
   const auto key = key_of(call);
   const auto at = plans_.find(key);
@@ -186,11 +204,8 @@ void Planner::check(const Call& call) const {
 
 Place Planner::place_for(const Algorithm& algorithm, const Call& call) const {
   const auto bytes = large_elements(call, transport_.size()) * size_of(call.dtype);
-  return {transport_.rank(),
-          transport_.size(),
-          call.root,
-          segments_for(algorithm, bytes, options_.chunk_bytes),
-          {}};
+  return {transport_.rank(), transport_.size(), call.root,
+          segments_for(algorithm, bytes, options_.chunk_bytes), transport_.node_of()};
 }
 
 std::string_view Planner::refusal(const Algorithm& algorithm, const Call& call) const {
@@ -203,11 +218,21 @@ std::string_view Planner::refusal(const Algorithm& algorithm, const Call& call) 
   return {};
 }
 
+// What fits only because there are several nodes is worth a thought where those have several ranks.
+bool Planner::lacks_levels(const Algorithm& algorithm, const Call& call) const {
+  auto flat = place_for(algorithm, call);
+  flat.node_of = {};
+  return !algorithm.fits(flat, {true, true, true}) && !has_levels(transport_.node_of());
+}
+
 double Planner::estimate_us(const Algorithm& algorithm, const Call& call) const {
   const Board* board = transport_.board();
   const auto bytes = large_elements(call, transport_.size()) * size_of(call.dtype);
-  const auto cost = cost_table(transport_.name(), board != nullptr ? board->slot_bytes() : 0,
-                               transport_.size(), transport_.cores());
+  auto cost = cost_table(medium_of(transport_), board != nullptr ? board->slot_bytes() : 0,
+                         transport_.size(), transport_.cores());
+  const auto link = transport_.between_nodes();
+  cost.node_message_ns = link.message_ns;
+  cost.node_byte_ns = link.byte_ns;
   return estimate_ns(algorithm, place_for(algorithm, call), bytes, cost) / 1e3;
 }
 
@@ -216,7 +241,8 @@ std::vector<Candidate> Planner::explain(const Call& call) const {
   std::vector<Candidate> candidates;
   for (const auto& algorithm : algorithms()) {
     if (algorithm.collective != call.collective) continue;
-    const auto why = refusal(algorithm, call);
+    auto why = refusal(algorithm, call);
+    if (why.empty() && lacks_levels(algorithm, call)) why = "pays with two nodes of two ranks";
     candidates.push_back({algorithm.name, why.empty() ? estimate_us(algorithm, call) : 0, why});
   }
   std::stable_sort(candidates.begin(), candidates.end(),
@@ -358,7 +384,7 @@ Planned& Planner::make(const Key& key, const Call& call) {
     binding.divides_folds = false;  // nobody knows what else it does with them
   }
   auto planned = std::make_unique<Planned>(
-      Planned{Plan(std::move(schedule), std::move(binding)), descriptor, 0});
+      Planned{Plan(std::move(schedule), std::move(binding)), descriptor, hash_of(descriptor), 0});
   return *plans_.insert_or_assign(key, std::move(planned)).first->second;
 }
 
@@ -373,7 +399,7 @@ void Planner::install(const World& world) {
                                                   world.ranks.front().name, verdict.fault->why));
   }
   const auto& schedule = world.ranks[static_cast<std::size_t>(transport_.rank())];
-  if (uses_board(world) && !transport_.capabilities().board)
+  if (uses_board(world) && !reaches(transport_, schedule))
     throw Error(Errc::unsupported, fmt::format("{} needs shared memory", schedule.name));
   for (const auto& step : schedule.steps)
     if (step.channel >= kMessageChannel)

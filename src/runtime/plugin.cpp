@@ -27,11 +27,10 @@ Error unusable(const fs::path& file, std::string_view why) {
 
 }  // namespace
 
-std::vector<fs::path> plugin_folders(const char* sinew_plugins) {
+std::vector<fs::path> plugin_folders(std::string_view sinew_plugins) {
   std::vector<fs::path> folders;
-  if (sinew_plugins != nullptr)
-    for (const auto folder : split(sinew_plugins, ':'))
-      if (!folder.empty()) folders.emplace_back(folder);
+  for (const auto folder : split(sinew_plugins, ':'))
+    if (!folder.empty()) folders.emplace_back(folder);
   const auto here = own_file().parent_path();
   folders.push_back(here / "sinew");                               // lib/libsinew.so
   folders.push_back(here.parent_path() / "lib" / "sinew");         // bin/program

@@ -38,7 +38,7 @@ inline constexpr const char* kPluginEntry = "sinew_transport_plugin";
 
 /// Where plugins are looked for: the folders in SINEW_PLUGINS (divided by colons), then lib/sinew
 /// beside this library or this program, then where the library was configured to be installed.
-std::vector<std::filesystem::path> plugin_folders(const char* sinew_plugins);
+std::vector<std::filesystem::path> plugin_folders(std::string_view sinew_plugins);
 /// The file of a plugin, or an empty path.
 std::filesystem::path find_plugin(std::string_view file,
                                   const std::vector<std::filesystem::path>& folders);

@@ -1,6 +1,7 @@
 #include "runtime/run.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 #include <utility>
 
@@ -15,10 +16,10 @@ std::uint64_t now_ns() noexcept {
 
 }  // namespace
 
-void Run::begin(Transport& transport, OpTag tag) noexcept {
-  transport_ = &transport;
-  board_ = transport.board();
+void Run::begin(OpTag tag, const OpDescriptor& descriptor) noexcept {
   tag_ = tag;
+  descriptor_ = &descriptor;
+  entered_ = false;
   observer_ = nullptr;
   pass_ = 0;
   settled_ = plan_->streams.empty();
@@ -26,22 +27,33 @@ void Run::begin(Transport& transport, OpTag tag) noexcept {
     std::memcpy(plan_->scratch.get(), input_, plan_->binding().input.total());
     input_ = plan_->scratch.get();
   }
-  if (board_ != nullptr) {
+  base_[0] = const_cast<std::byte*>(input_);  // never written: steps write to output and scratch
+  base_[1] = output_;
+  base_[2] = plan_->scratch.get() + plan_->staged_bytes;
+  if (board_ != nullptr)
     board_->begin(tag, plan_->uses_board ? plan_->passes * plan_->schedule().rounds : 0);
-    if (plan_->uses_board) board_->begin_pass();
-  }
-  streams_ = false;
-  if (plan_->measures_stores) {
-    streams_ = plan_->stores.streams();
-    begun_ns_ = now_ns();
-  }
-  rewind();
+  streams_ = plan_->measures_stores && plan_->stores.streams();
+  begun_ns_ = plan_->measures_stores && plan_->stores.measures() ? now_ns() : 0;
+  if (!plan_->uses_board) enter();
+  begin_pass();
 }
 
-void Run::rewind() noexcept {
-  for (auto& next : next_round_) next = 0;
-  for (auto& done : plan_->done) done = 0;
-  if (board_ != nullptr && plan_->posts_start) board_->post(at(plan_->first_round));
+// What others need only when something is wrong is told once our part is on the board: they have it
+// a little earlier, and we would only be waiting for theirs.
+void Run::enter() noexcept {
+  entered_ = true;
+  transport_->enter(tag_, *descriptor_);
+}
+
+void Run::begin_pass() noexcept {
+  auto* next = next_;
+  for (const auto& rounds : plan_->streams) *next++ = rounds.data();
+  if (plan_->has_wide_rounds) std::fill(plan_->done.begin(), plan_->done.end(), 0);
+  if (!plan_->uses_board) return;
+  board_->begin_pass();
+  first_position_ = board_->first() + 1 + pass_ * plan_->schedule().rounds;
+  slots_ = plan_->tiny ? board_->tiny_slots() : board_->slots(plan_->window_bytes);
+  if (plan_->posts_start) board_->post(at(plan_->first_round));
 }
 
 void Run::observe(Observer& observer, const Event& event) noexcept {
@@ -51,87 +63,79 @@ void Run::observe(Observer& observer, const Event& event) noexcept {
   idle_since_ns_ = 0;
 }
 
-Progress Run::poll() noexcept {
+// Short operations spend as long in here as on the wire, so that calls count: all that runs every
+// time is one function.
+[[gnu::flatten]] Progress Run::poll() noexcept {
   moved_ = false;
   while (!settled_) {
     bool all_done = true;
-    for (std::size_t stream = 0; stream < plan_->streams.size(); ++stream) {
-      const auto progress = poll_stream(stream);
+    auto* next = next_;
+    for (const auto& rounds : plan_->streams) {
+      const auto progress = poll_stream(*next++, rounds.data() + rounds.size());
       if (progress == Progress::failed) return progress;
       all_done &= progress == Progress::done;
     }
     if (!all_done) break;
     settled_ = !next_pass();
-    if (settled_ && plan_->measures_stores) plan_->stores.took(now_ns() - begun_ns_);
   }
+  if (!entered_) enter();
   if (observer_ != nullptr) [[unlikely]]
     observe_end();
   return settled_ ? Progress::done : Progress::pending;
 }
 
-Progress Run::poll_stream(std::size_t stream) noexcept {
-  const auto& rounds = plan_->streams[stream];
-  auto& next = next_round_[stream];
-  while (next < rounds.size()) {
-    const BoundRound& round = rounds[next];
-    round_ = round.number;
-    bool complete = true;
-    for (auto index = round.begin; index < round.end; ++index) {
-      auto& done = plan_->done[index];
-      if (done != 0) continue;
-      const auto progress = attempt(index);
-      if (progress == Progress::failed) return progress;
-      if (progress == Progress::pending) {
-        complete = false;
-        continue;
-      }
-      done = 1;
-      moved_ = true;
-      if (board_ != nullptr) board_->count_step();
-      if (observer_ != nullptr) [[unlikely]]
-        observe_step(plan_->steps[index]);
-    }
-    if (!complete) return Progress::pending;
-    if (round.post) board_->post(at(round.then));
-    ++next;
+Progress Run::poll_stream(const BoundRound*& next, const BoundRound* end) noexcept {
+  for (; next != end; ++next) {
+    round_ = next->number;
+    const auto progress = next->only != nullptr ? poll_step(*next->only) : poll_wide(*next);
+    if (progress != Progress::done) return progress;
+    if (!next->post) continue;
+    board_->post(at(next->then));
+    if (!entered_) enter();
   }
   return Progress::done;
+}
+
+Progress Run::poll_step(const BoundStep& step) noexcept {
+  const auto progress = attempt(step);
+  if (progress != Progress::done) return progress;
+  moved_ = true;
+  if (observer_ != nullptr) [[unlikely]]
+    observe_step(step);
+  return progress;
+}
+
+// Several steps: each as soon as it can.
+Progress Run::poll_wide(const BoundRound& round) noexcept {
+  auto all = Progress::done;
+  for (auto index = round.begin; index < round.end; ++index) {
+    auto& done = plan_->done[index];
+    if (done != 0) continue;
+    const auto progress = poll_step(plan_->steps[index]);
+    if (progress == Progress::failed) return progress;
+    if (progress == Progress::pending) all = progress;
+    done = progress == Progress::done ? 1 : 0;
+  }
+  return all;
 }
 
 // The schedule again, over the next slice. False: that was the last.
 bool Run::next_pass() noexcept {
   if (plan_->uses_board) board_->end_pass(at(plan_->schedule().rounds));
-  if (pass_ + 1 >= plan_->passes) {
-    if (plan_->divide_output)
-      divide(plan_->binding().dtype, output_,
-             plan_->binding().output.total() / size_of(plan_->binding().dtype),
-             plan_->binding().divisor);
-    return false;
+  if (pass_ + 1 < plan_->passes) {
+    ++pass_;
+    begin_pass();
+    return true;
   }
-  ++pass_;
-  board_->begin_pass();
-  rewind();
-  return true;
+  if (plan_->divide_output)
+    divide(plan_->binding().dtype, output_,
+           plan_->binding().output.total() / size_of(plan_->binding().dtype),
+           plan_->binding().divisor);
+  if (begun_ns_ != 0) plan_->stores.took(now_ns() - begun_ns_);
+  return false;
 }
 
-const std::byte* Run::source(const BoundStep& step) const noexcept {
-  switch (step.src_buf) {
-    case Buf::input:
-      return input_ + step.src;
-    case Buf::output:
-      return output_ + step.src;
-    default:
-      return plan_->scratch.get() + plan_->staged_bytes + step.src;
-  }
-}
-
-std::byte* Run::destination(const BoundStep& step) const noexcept {
-  return step.dst_buf == Buf::output ? output_ + step.dst
-                                     : plan_->scratch.get() + plan_->staged_bytes + step.dst;
-}
-
-Progress Run::attempt(std::uint32_t index) noexcept {
-  const BoundStep& step = plan_->steps[index];
+Progress Run::attempt(const BoundStep& step) noexcept {
   const auto begin = plan_->passes == 1 ? 0 : pass_ * plan_->width;
   const auto bytes = begin >= step.bytes ? 0 : std::min(plan_->width, step.bytes - begin);
   if (bytes == 0 && step.bytes > 0) return Progress::done;  // of this chunk nothing is left
@@ -139,7 +143,8 @@ Progress Run::attempt(std::uint32_t index) noexcept {
     case Op::send:
     case Op::recv:
     case Op::recv_reduce: {
-      Transfer& transfer = plan_->transfers[index];
+      if (!entered_) enter();
+      Transfer& transfer = plan_->transfer_of(step);
       if (transfer.tag.sequence != tag_.sequence || transfer.pass != pass_)
         transfer = {step.peer, step.channel, tag_, 0, pass_};
       if (step.op == Op::send) {
@@ -170,30 +175,34 @@ Progress Run::attempt(std::uint32_t index) noexcept {
   }
 }
 
+// Everyone a board step waits for has come to `position`.
+bool Run::arrived(const BoundStep& step, std::uint32_t position) noexcept {
+  const int* const waits = plan_->waits.data();
+  return board_->all_reached({waits + step.waits_begin, waits + step.waits_end}, position);
+}
+
+Progress Run::not_yet() noexcept {
+  if (board_->mismatch() < 0) return Progress::pending;
+  if (!entered_) enter();
+  return transport_->mismatched(board_->mismatch());
+}
+
 Progress Run::publish(const BoundStep& step, std::uint64_t begin, std::uint64_t bytes) noexcept {
   // The slot was last used two passes ago; its readers must be done with it.
-  for (const int member : plan_->groups[static_cast<std::size_t>(step.group)])
-    if (member != transport_->rank() && !board_->reached(member, board_->writable_after()))
-      return board_->mismatch() < 0 ? Progress::pending
-                                    : transport_->mismatched(board_->mismatch());
+  if (!arrived(step, board_->writable_after())) return not_yet();
   if (step.echoed) return Progress::done;
+  board_->count_work(bytes);
   if (bytes > 0 && !plan_->by_reference)
-    copy_bytes(slot(transport_->rank()) + step.board, source(step) + begin, bytes, streams_);
+    copy_bytes(slot(rank_) + step.board, source(step) + begin, bytes, streams_);
   else
     board_->expose(input_, output_);
   return Progress::done;
 }
 
 Progress Run::gather(const BoundStep& step, std::uint64_t begin, std::uint64_t bytes) noexcept {
-  const auto& group = plan_->groups[static_cast<std::size_t>(step.group)];
-  const auto missing = [&](int member) {
-    return member != transport_->rank() && !board_->reached(member, at(round_));
-  };
-  const bool waits =
-      step.peer >= 0 ? missing(step.peer) : std::any_of(group.begin(), group.end(), missing);
-  if (waits)
-    return board_->mismatch() < 0 ? Progress::pending : transport_->mismatched(board_->mismatch());
+  if (!arrived(step, at(round_))) return not_yet();
   if (bytes == 0) return Progress::done;
+  board_->count_work(bytes);
   if (plan_->by_reference) {
     if (!board_->pull(step.peer, step.from_output, step.remote, destination(step), bytes,
                       step.streaming))
@@ -211,34 +220,34 @@ void Run::fold(const BoundStep& step, std::uint64_t begin, std::uint64_t bytes) 
   const auto& group = plan_->groups[static_cast<std::size_t>(step.group)];
   std::size_t count = 0;
   for (const int member : group)
-    plan_->inputs[count++] =
-        member == transport_->rank() ? source(step) + begin : slot(member) + step.board;
-  std::byte* const into[] = {destination(step) + begin, slot(transport_->rank()) + step.echo};
-  const auto elements = bytes / plan_->reducer.element_bytes;
+    plan_->inputs[count++] = member == rank_ ? source(step) + begin : slot(member) + step.board;
+  std::byte* const into[] = {destination(step) + begin, slot(rank_) + step.echo};
+  const auto elements = bytes >> std::countr_zero(plan_->reducer.element_bytes);
   plan_->reducer.fold({into, step.echoes ? 2U : 1U}, {plan_->inputs.data(), count}, elements,
                       step.echoes && streams_);
   if (plan_->divide_folds)
     divide(plan_->binding().dtype, into[0], elements, plan_->binding().divisor);
 }
 
-// Block by block: the sum in the first-level cache, then out to one member after the other, so that
-// each is written in one stream.
+// From everybody's buffer into everybody's buffer, block by block so that an average is divided
+// while it is in cache.
 void Run::fold_everywhere(const BoundStep& step, std::uint64_t begin,
                           std::uint64_t bytes) noexcept {
   const auto& group = plan_->groups[static_cast<std::size_t>(step.group)];
   const auto element = plan_->reducer.element_bytes;
-  std::byte* const sum = plan_->block.get();
   for (std::uint64_t piece = 0; piece < bytes; piece += Plan::kBlockBytes) {
     const auto length = std::min(Plan::kBlockBytes, bytes - piece);
     std::size_t count = 0;
-    for (const int member : group)
-      plan_->inputs[count++] =
+    for (const int member : group) {
+      plan_->inputs[count] =
           board_->exposed(member, step.src_buf == Buf::output) + step.src + begin + piece;
-    plan_->reducer.fold({&sum, 1}, {plan_->inputs.data(), count}, length / element, false);
-    if (plan_->divide_folds)
-      divide(plan_->binding().dtype, sum, length / element, plan_->binding().divisor);
-    for (const int member : group)
-      copy_bytes(board_->exposed(member, true) + step.dst + begin + piece, sum, length, false);
+      plan_->outputs[count++] = board_->exposed(member, true) + step.dst + begin + piece;
+    }
+    plan_->reducer.fold({plan_->outputs.data(), count}, {plan_->inputs.data(), count},
+                        length / element, false);
+    if (!plan_->divide_folds) continue;
+    for (std::size_t i = 0; i < count; ++i)
+      divide(plan_->binding().dtype, plan_->outputs[i], length / element, plan_->binding().divisor);
   }
 }
 
@@ -270,17 +279,18 @@ void Run::observe_end() noexcept {
 Run::Position Run::position() const noexcept {
   Position position{
       plan_->schedule().name, pass_, plan_->passes, round_, plan_->schedule().rounds, nullptr, 0};
-  for (std::size_t stream = 0; stream < plan_->streams.size(); ++stream) {
-    if (next_round_[stream] >= plan_->streams[stream].size()) continue;
-    const auto& round = plan_->streams[stream][next_round_[stream]];
-    for (auto index = round.begin; index < round.end; ++index)
-      if (plan_->done[index] == 0) {
-        position.step = &plan_->steps[index];
-        position.round = round.number;
-        const auto& transfer = plan_->transfers[index];
-        position.bytes_done = transfer.tag.sequence == tag_.sequence ? transfer.moved : 0;
-        return position;
-      }
+  const auto* const* next = next_;
+  for (const auto& rounds : plan_->streams) {
+    const BoundRound* const round = *next++;
+    if (round == rounds.data() + rounds.size()) continue;
+    for (auto index = round->begin; index < round->end; ++index) {
+      if (round->only == nullptr && plan_->done[index] != 0) continue;
+      position.step = &plan_->steps[index];
+      position.round = round->number;
+      const auto& transfer = plan_->transfers[index];
+      position.bytes_done = transfer.tag.sequence == tag_.sequence ? transfer.moved : 0;
+      return position;
+    }
   }
   return position;
 }

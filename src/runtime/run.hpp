@@ -10,13 +10,16 @@ namespace sinew {
 /// One execution of a plan. Polled until finished; nothing is allocated, locked or logged.
 class Run {
  public:
+  explicit Run(Transport& transport) noexcept
+      : transport_(&transport), board_(transport.board()), rank_(transport.rank()) {}
   /// What to run on; takes effect with begin().
   void set(Plan& plan, const std::byte* input, std::byte* output) noexcept {
     plan_ = &plan;
     input_ = input;
     output_ = output;
   }
-  void begin(Transport& transport, OpTag tag) noexcept;
+  /// `descriptor` must stay as it is until the next begin().
+  void begin(OpTag tag, const OpDescriptor& descriptor) noexcept;
   /// After begin(): reports every step and the end. Without, no clock is read.
   void observe(Observer& observer, const Event& event) noexcept;
   /// Moves whatever can move. Progress::failed: ask the transport why.
@@ -34,40 +37,55 @@ class Run {
   [[nodiscard]] Position position() const noexcept;
 
  private:
-  Progress poll_stream(std::size_t stream) noexcept;
+  Progress poll_stream(const BoundRound*& next, const BoundRound* end) noexcept;
+  Progress poll_step(const BoundStep& step) noexcept;
+  [[gnu::noinline]] Progress poll_wide(const BoundRound& round) noexcept;
+  void begin_pass() noexcept;
   bool next_pass() noexcept;
-  void rewind() noexcept;
-  Progress attempt(std::uint32_t index) noexcept;
+  Progress attempt(const BoundStep& step) noexcept;
+  void enter() noexcept;
+  bool arrived(const BoundStep& step, std::uint32_t position) noexcept;
+  [[gnu::noinline]] Progress not_yet() noexcept;
   Progress publish(const BoundStep& step, std::uint64_t begin, std::uint64_t bytes) noexcept;
   Progress gather(const BoundStep& step, std::uint64_t begin, std::uint64_t bytes) noexcept;
   void fold(const BoundStep& step, std::uint64_t begin, std::uint64_t bytes) noexcept;
-  void fold_everywhere(const BoundStep& step, std::uint64_t begin, std::uint64_t bytes) noexcept;
-  void observe_step(const BoundStep& step) noexcept;
-  void observe_end() noexcept;
+  [[gnu::noinline]] void fold_everywhere(const BoundStep& step, std::uint64_t begin,
+                                         std::uint64_t bytes) noexcept;
+  [[gnu::noinline]] void observe_step(const BoundStep& step) noexcept;
+  [[gnu::noinline]] void observe_end() noexcept;
 
-  [[nodiscard]] const std::byte* source(const BoundStep& step) const noexcept;
-  [[nodiscard]] std::byte* destination(const BoundStep& step) const noexcept;
-  [[nodiscard]] std::byte* slot(int member) const noexcept {
-    return plan_->tiny ? board_->tiny_slot(member) : board_->slot(member);
+  [[nodiscard]] const std::byte* source(const BoundStep& step) const noexcept {
+    return base_[static_cast<std::size_t>(step.src_buf)] + step.src;
   }
+  [[nodiscard]] std::byte* destination(const BoundStep& step) const noexcept {
+    return base_[static_cast<std::size_t>(step.dst_buf)] + step.dst;
+  }
+  [[nodiscard]] std::byte* slot(int member) const noexcept { return slots_.of(member); }
+  /// A round's position in this pass.
   [[nodiscard]] std::uint32_t at(std::uint32_t round) const noexcept {
-    return board_->first() + 1 + pass_ * plan_->schedule().rounds + round;
+    return first_position_ + round;
   }
 
+  Transport* transport_;
+  Board* board_;
+  int rank_;
   Plan* plan_ = nullptr;
   const std::byte* input_ = nullptr;
   std::byte* output_ = nullptr;
-  Transport* transport_ = nullptr;
-  Board* board_ = nullptr;
+  std::byte* base_[3] = {};  // by Buf: input, output, scratch
+  Slots slots_;              // of this pass
+  std::uint32_t first_position_ = 0;
   OpTag tag_;
+  const OpDescriptor* descriptor_ = nullptr;
+  bool entered_ = false;  // the transport knows which operation this is
   std::uint32_t pass_ = 0;
   std::uint32_t round_ = 0;  // of the first stream: number of the round being run
   bool moved_ = false;
   bool settled_ = false;        // nothing is left to do
   bool streams_ = false;        // how this run writes its slots
-  std::uint64_t begun_ns_ = 0;  // only where stores are measured
+  std::uint64_t begun_ns_ = 0;  // 0: this run is not measured
   static constexpr std::size_t kStreams = kChannels;
-  std::uint32_t next_round_[kStreams] = {};
+  const BoundRound* next_[kStreams] = {};  // of each stream
   Observer* observer_ = nullptr;
   Event event_;
   std::uint64_t idle_since_ns_ = 0;

@@ -20,6 +20,11 @@ class StorePolicy {
     streams_ = runs_ <= kFirst ? runs_ % 2 == 0 : runs_ % kTryEvery == 0 ? !best : best;
     return streams_;
   }
+  /// Whether to say how long that run takes. Short ones are asked only some times in a row: reading
+  /// the clock would be a good part of them.
+  [[nodiscard]] bool measures() const noexcept {
+    return runs_ <= kFirst || runs_ % kTryEvery < kInARow || time_ns_[0] > kLongNs;
+  }
   /// How long it took.
   void took(std::uint64_t nanoseconds) noexcept {
     auto& mean = time_ns_[streams_ ? 1 : 0];
@@ -29,7 +34,8 @@ class StorePolicy {
   }
 
  private:
-  static constexpr std::uint32_t kFirst = 3, kTryEvery = 64;
+  static constexpr std::uint32_t kFirst = 3, kTryEvery = 64, kInARow = 8;
+  static constexpr double kLongNs = 5000;
   double time_ns_[2] = {0, 0};  // lately, with ordinary and with streaming stores
   std::uint32_t runs_ = 0;
   bool streams_ = false;

@@ -8,16 +8,22 @@
 #include "base/text.hpp"
 
 namespace sinew {
+namespace {
+
+constexpr std::size_t kPage = 4096, kSkews = 16;
+
+}  // namespace
 
 Arena::Arena(std::shared_ptr<Segment> segment, int rank)
     : segment_(std::move(segment)),
       base_(segment_->arena(rank)),
+      skew_(static_cast<std::size_t>(rank) % kSkews * (kPage + kLine)),
       free_{{0, segment_->options().arena_bytes}} {}
 
 std::byte* Arena::allocate(std::size_t bytes) {
-  constexpr std::size_t kPage = 4096, kHugePage = std::size_t{1} << 21;
+  constexpr std::size_t kHugePage = std::size_t{1} << 21;
   const auto unit = bytes >= kHugePage ? kHugePage : kPage;
-  const auto wanted = std::max(unit, (bytes + unit - 1) / unit * unit);
+  const auto wanted = std::max(unit, (bytes + skew_ + unit - 1) / unit * unit);
   const auto at = std::find_if(free_.begin(), free_.end(),
                                [&](const auto& range) { return range.second >= wanted; });
   if (at == free_.end())
@@ -29,10 +35,11 @@ std::byte* Arena::allocate(std::size_t bytes) {
   free_.erase(at);
   if (available > wanted) free_[offset + wanted] = available - wanted;
   used_[offset] = wanted;
-  return base_ + offset;
+  return base_ + offset + skew_;
 }
 
 void Arena::free(std::byte* begin) noexcept {
+  begin -= skew_;
   const auto used = used_.find(static_cast<std::size_t>(begin - base_));
   if (used == used_.end()) return;
   const auto [offset, bytes] = *used;

@@ -14,13 +14,15 @@ namespace sinew {
 class Arena {
  public:
   Arena(std::shared_ptr<Segment> segment, int rank);
-  /// Page-aligned and backed by memory. Throws Error{out_of_memory}.
+  /// On a cache line, and backed by memory. Throws Error{out_of_memory}.
   std::byte* allocate(std::size_t bytes);
   void free(std::byte* begin) noexcept;
 
  private:
   std::shared_ptr<Segment> segment_;
   std::byte* base_;
+  std::size_t
+      skew_;  // so that equal places in ranks' buffers do not compete for the same cache set
   std::map<std::size_t, std::size_t> free_;  // offset -> bytes
   std::map<std::size_t, std::size_t> used_;
 };

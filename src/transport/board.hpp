@@ -2,13 +2,24 @@
 // in the common sequence of rounds that all can watch.
 #pragma once
 
+#include <span>
 #include <utility>
 #include <vector>
 
+#include "base/relax.hpp"
 #include "transport/doorbell.hpp"
 #include "transport/segment.hpp"
 
 namespace sinew {
+
+/// The slot of each rank that a pass uses.
+struct Slots {
+  std::byte* first = nullptr;
+  std::size_t stride = 0;
+  [[nodiscard]] std::byte* of(int member) const noexcept {
+    return first + static_cast<std::size_t>(member) * stride;
+  }
+};
 
 /// Positions count rounds over the whole life of a communicator. Every operation takes the same
 /// number of them on every rank, so "rank 3 is past position n" needs no further explanation.
@@ -18,6 +29,10 @@ class Board {
       : segment_(segment),
         doorbell_(doorbell),
         rank_(rank),
+        flag_(segment.flag(rank)),
+        status_(segment.status(rank)),
+        slot_bytes_(segment.options().slot_bytes),
+        slots_each_(segment.options().slots),
         seen_(static_cast<std::size_t>(segment.ranks()), 0) {}
 
   /// Begins an operation that takes `positions` rounds over all its passes.
@@ -33,10 +48,9 @@ class Board {
   /// Others may see everything written so far, and that this rank has come to `position`.
   void post(std::uint32_t position) noexcept {
     // release pairs with the acquire in reached(): payload before position
-    segment_.flag(rank_).word.store(std::uint64_t{position} << 32 | tag_.fingerprint,
-                                    std::memory_order_release);
+    flag_.word.store(std::uint64_t{position} << 32 | tag_.fingerprint, std::memory_order_release);
     posted_ = position;
-    doorbell_.ring_all();
+    doorbell_.ring_posted();
   }
   /// Says that this rank has entered the operation, if nothing said so yet.
   void announce() noexcept {
@@ -63,6 +77,27 @@ class Board {
     }
     return !before(seen, position);
   }
+  /// Whether all of them have. Looks a few times more where ranks have a core each: what is missing
+  /// is then on its way, and going back to the caller takes longer than it does.
+  bool all_reached(std::span<const int> members, std::uint32_t position) noexcept {
+    for (const int member : members)
+      for (int looks = patience_; !reached(member, position); --looks)
+        if (looks > 0 && mismatch_ < 0)
+          relax();
+        else
+          return miss(members, position);
+    return true;
+  }
+  /// Adds to what this rank waits for, as far as it may sleep.
+  void want(const Want& more) noexcept {
+    want_ = want_.of == Want::Of::nobody || want_ == more ? more : Want::anything();
+  }
+  /// What was wanted since the last call.
+  Want take_want() noexcept {
+    const auto wanted = std::exchange(want_, {});
+    return wanted.of == Want::Of::nobody ? Want::anything() : wanted;
+  }
+  void set_patience(int looks) noexcept { patience_ = looks; }
   [[nodiscard]] int mismatch() const noexcept { return mismatch_; }
   /// Looks at everyone, for ranks that wait for each other on different paths.
   bool find_mismatch() noexcept {
@@ -70,15 +105,16 @@ class Board {
       if (member != rank_) reached(member, next_);
     return mismatch_ >= 0;
   }
-  void count_step() noexcept {
-    segment_.status(rank_).steps.store(++steps_, std::memory_order_relaxed);
+  /// Counts what keeps this rank busy, so that others can tell it from somebody else on their core.
+  void count_work(std::uint64_t bytes) noexcept {
+    if (bytes >= kShort) status_.worked.store(worked_ += bytes, std::memory_order_relaxed);
   }
-  /// Whether anyone but us has done a step since the last call.
-  bool anyone_moved() noexcept {
+  /// How much all others have done since the last call.
+  std::uint64_t work_of_others() noexcept {
     std::uint64_t sum = 0;
     for (int member = 0; member < segment_.ranks(); ++member)
-      if (member != rank_) sum += segment_.status(member).steps.load(std::memory_order_relaxed);
-    return std::exchange(last_sum_, sum) != sum;
+      if (member != rank_) sum += segment_.status(member).worked.load(std::memory_order_relaxed);
+    return sum - std::exchange(seen_work_, sum);
   }
 
   /// A pass uses one of the two slots; it may write once all are done with the pass before last.
@@ -87,18 +123,30 @@ class Board {
   [[nodiscard]] unsigned parity() const noexcept { return pass_ & 1; }
   [[nodiscard]] std::uint32_t writable_after() const noexcept { return pass_end_[pass_ & 1]; }
 
-  [[nodiscard]] std::byte* slot(int member) const noexcept {
-    return segment_.slot(member, parity());
+  /// A window of `bytes` (at most slot_bytes()) in everybody's slots, for this pass; all ranks ask
+  /// for as many. It does not touch the window of the pass before, so that the rule for the pass
+  /// before last holds: windows follow each other in one half, and then go on in the other.
+  /// Thus long goes by until a line is written again, and by then readers' caches have let it go:
+  /// to take it from them is what makes writing slow. Short ones use the same few lines again and
+  /// again, which then stay in the nearest cache.
+  Slots slots(std::size_t bytes) noexcept {
+    if (window_end_ + bytes > slot_bytes_ || bytes < kShort) {
+      slot_ = slot_ + 1 < slots_each_ && bytes >= kShort ? slot_ + 1 : slot_ == 0 ? 1 : 0;
+      window_end_ = 0;
+    }
+    const auto begin = window_end_;
+    window_end_ += bytes;
+    return {segment_.slot(0, slot_) + begin, slots_each_ * slot_bytes_};
   }
-  /// A slot of FlagLine::kTiny bytes that arrives together with the position.
-  [[nodiscard]] std::byte* tiny_slot(int member) const noexcept {
-    return segment_.flag(member).tiny[parity()];
+  /// Slots of FlagLine::kTiny bytes, which arrive together with the position.
+  [[nodiscard]] Slots tiny_slots() const noexcept {
+    return {segment_.flag(0).tiny[parity()], sizeof(FlagLine)};
   }
-  [[nodiscard]] std::size_t slot_bytes() const noexcept { return segment_.options().slot_bytes; }
+  [[nodiscard]] std::size_t slot_bytes() const noexcept { return slot_bytes_; }
 
   /// Where this rank's buffers lie, for others to read there (or, in an arena, to write).
   void expose(const void* input, const void* output) noexcept {
-    auto& address = segment_.status(rank_).address[parity()];
+    auto& address = status_.address[parity()];
     address[0].store(reinterpret_cast<std::uintptr_t>(input), std::memory_order_relaxed);
     address[1].store(reinterpret_cast<std::uintptr_t>(output), std::memory_order_relaxed);
   }
@@ -125,6 +173,7 @@ class Board {
   }
 
  private:
+  static constexpr std::size_t kShort = 8 << 10;
   // Positions wrap, so nobody's may get so old that it looks new: after long without board steps
   // say where we are, and look where the others are.
   static constexpr std::uint32_t kStale = std::uint32_t{1} << 29;
@@ -136,6 +185,15 @@ class Board {
     pass_end_[0] = pass_end_[1] = first_ - kStale;
   }
 
+  bool miss(std::span<const int> members, std::uint32_t position) noexcept {
+    if (members.size() == 1)
+      want({Want::Of::one, members.front(), position});
+    else if (members.size() + 1 == seen_.size())
+      want({Want::Of::everyone, -1, position});
+    else
+      want(Want::anything());
+    return false;
+  }
   static bool before(std::uint32_t a, std::uint32_t b) noexcept {
     return static_cast<std::int32_t>(a - b) < 0;
   }
@@ -147,14 +205,21 @@ class Board {
   Segment& segment_;
   Doorbell& doorbell_;
   int rank_;
+  FlagLine& flag_;  // this rank's
+  StatusLine& status_;
   OpTag tag_;
   std::uint32_t first_ = 0, next_ = 1;  // positions of the current operation, half open
   std::uint32_t posted_ = 0;
   std::uint32_t pass_ = 1;
   std::uint32_t pass_end_[2] = {0, 0};
   int mismatch_ = -1;
-  std::uint32_t steps_ = 0;
-  std::uint64_t last_sum_ = 0;
+  int patience_ = 0;
+  std::uint64_t worked_ = 0, seen_work_ = 0;
+  std::size_t slot_bytes_;
+  std::uint32_t slots_each_;
+  std::uint32_t slot_ = 0;      // that windows are taken from,
+  std::size_t window_end_ = 0;  // and where the last one in it ended
+  Want want_;
   bool can_pull_ = false;
   std::vector<std::uint32_t> seen_;  // position each member was last seen at
 };

@@ -19,6 +19,9 @@ class Decorated : public Transport {
   [[nodiscard]] Capabilities capabilities() const noexcept override {
     return inner_->capabilities();
   }
+  [[nodiscard]] int cores() const noexcept override { return inner_->cores(); }
+  [[nodiscard]] std::span<const int> node_of() const noexcept override { return inner_->node_of(); }
+  [[nodiscard]] NodeLink between_nodes() const noexcept override { return inner_->between_nodes(); }
   Progress send(Transfer& transfer, std::span<const std::byte> data) noexcept override {
     return inner_->send(transfer, data);
   }
@@ -37,6 +40,7 @@ class Decorated : public Transport {
   Progress park(bool moved, Deadline deadline) noexcept override {
     return inner_->park(moved, deadline);
   }
+  [[nodiscard]] bool has_left(int peer) const noexcept override { return inner_->has_left(peer); }
   Progress mismatched(int peer) noexcept override { return inner_->mismatched(peer); }
   [[nodiscard]] Failure failure() const override { return inner_->failure(); }
   [[nodiscard]] std::string who_is_late() const override { return inner_->who_is_late(); }
@@ -44,6 +48,7 @@ class Decorated : public Transport {
 
  protected:
   [[nodiscard]] Transport& inner() noexcept { return *inner_; }
+  [[nodiscard]] const Transport& inner() const noexcept { return *inner_; }
 
  private:
   std::unique_ptr<Transport> inner_;

@@ -11,33 +11,39 @@ class Doorbell {
  public:
   Doorbell(const Segment& segment, int rank);
 
-  /// After a store that `rank` may be waiting for. The store and this load may pass each other in
-  /// the processor; arm() has the barrier for both sides (membarrier), or sleeps are kept short.
+  /// After a fragment that `rank` may be waiting for. The store and this load may pass each other
+  /// in the processor; arm() has the barrier for both sides (membarrier), or sleeps are kept short.
   void ring(int rank) noexcept {
     std::atomic_signal_fence(std::memory_order_seq_cst);
-    if (sleepers_.load(std::memory_order_relaxed) != 0) wake(rank);
+    if (sleepers_.load(std::memory_order_relaxed) != 0) wake_if_anything(rank);
   }
-  void ring_all() noexcept {
+  /// After this rank has posted a position: wakes those who have now all they wait for.
+  void ring_posted() noexcept {
     std::atomic_signal_fence(std::memory_order_seq_cst);
-    if (sleepers_.load(std::memory_order_relaxed) != 0) wake_all();
+    if (sleepers_.load(std::memory_order_relaxed) != 0) wake_satisfied();
   }
 
-  /// Announces sleep. The caller then looks once more at what it waits for.
-  void arm() noexcept;
+  /// Announces sleep until `want`. The caller then looks once more at what it waits for.
+  void arm(const Want& want) noexcept;
   void disarm() noexcept;
-  [[nodiscard]] bool armed() const noexcept { return armed_; }
+  [[nodiscard]] bool armed(const Want& want) const noexcept { return armed_ && want_ == want; }
   /// Sleeps until rung after arm(), or `most` has passed. Disarms.
   void sleep(std::chrono::nanoseconds most) noexcept;
   void wake_all() noexcept;
 
  private:
   void wake(int rank) noexcept;
+  void wake_if_anything(int rank) noexcept;
+  void wake_satisfied() noexcept;
+  [[nodiscard]] bool has_come(int member, std::uint32_t position) const noexcept;
+  [[nodiscard]] bool is_satisfied(int rank) const noexcept;
 
   const Segment& segment_;
   std::atomic<std::uint32_t>& sleepers_;
   int rank_;
   bool asymmetric_;  // membarrier works
   bool armed_ = false;
+  Want want_;  // while armed
   std::uint32_t seen_ = 0;
 };
 

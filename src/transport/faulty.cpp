@@ -49,6 +49,14 @@ Progress FaultyTransport::park(bool moved, Deadline deadline) noexcept {
   return inner().park(moved, std::exchange(any_stalled_, false) ? Deadline{} : deadline);
 }
 
+// Not as long as a transfer with it is stalled: it may have all it needs.
+bool FaultyTransport::has_left(int peer) const noexcept {
+  for (const int line : {peer, size() + peer})
+    for (std::size_t channel = 0; channel < kChannels; ++channel)
+      if (stalled_[static_cast<std::size_t>(line) * kChannels + channel] != nullptr) return false;
+  return inner().has_left(peer);
+}
+
 std::unique_ptr<Transport> FaultyTransport::subset(std::span<const int> members,
                                                    std::string_view label, Deadline deadline) {
   return std::make_unique<FaultyTransport>(inner().subset(members, label, deadline), faults_);

@@ -26,6 +26,7 @@ class FaultyTransport final : public DecoratedMessages {
   Progress recv_reduce(Transfer& transfer, std::span<std::byte> data,
                        const Reducer& reducer) noexcept override;
   Progress park(bool moved, Deadline deadline) noexcept override;
+  [[nodiscard]] bool has_left(int peer) const noexcept override;
   std::unique_ptr<Transport> subset(std::span<const int> members, std::string_view label,
                                     Deadline deadline) override;
 

@@ -33,6 +33,13 @@ std::size_t slot_bytes_for(int ranks) {
   return std::clamp(each, kLeast, kMost);
 }
 
+// So many that a line written again has left the readers' own caches by then; see Board::slots().
+std::uint32_t slots_for(int ranks, std::size_t slot_bytes) {
+  constexpr std::size_t kAll = std::size_t{8} << 20, kLeast = 2, kMost = 4;
+  const auto each = kAll / (static_cast<std::size_t>(ranks) * slot_bytes);
+  return static_cast<std::uint32_t>(std::clamp(each, kLeast, kMost));
+}
+
 [[noreturn]] void no_memory(std::string_view what, std::size_t bytes, int error) {
   throw Error(Errc::out_of_memory,
               fmt::format("no memory for {} ({}): {}. Fewer ranks, smaller buffers, or a larger "
@@ -49,6 +56,7 @@ Segment::Segment(int ranks, const SegmentOptions& options) {
   // A machine with a small address-space limit still works, with a smaller arena.
   auto wanted = options;
   if (wanted.slot_bytes == 0) wanted.slot_bytes = slot_bytes_for(ranks);
+  if (wanted.slots == 0) wanted.slots = slots_for(ranks, wanted.slot_bytes);
   while (true) {
     lay_out(ranks, wanted);
     if (ftruncate(descriptor_, static_cast<off_t>(bytes_)) == 0 && map()) break;
@@ -134,7 +142,7 @@ void Segment::lay_out(int ranks, const SegmentOptions& options) {
   flags_ = round_up(status_ + count * sizeof(StatusLine), kPage);
   bells_ = flags_ + count * sizeof(FlagLine);
   slots_ = round_up(bells_ + count * sizeof(BellLine), kPage);
-  lanes_ = round_up(slots_ + 2 * count * options.slot_bytes, kPage);
+  lanes_ = round_up(slots_ + count * options.slots * options.slot_bytes, kPage);
   arenas_ = round_up(lanes_ + count * count * kChannels * lane_bytes(), kHugePage);
   bytes_ = arenas_ + round_up(count * options.arena_bytes, kPage);
 }

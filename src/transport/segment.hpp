@@ -19,7 +19,8 @@ inline constexpr std::size_t kLine = 64;
 
 /// Knobs of a segment, equal on all ranks (rank 0's are used).
 struct SegmentOptions {
-  std::size_t slot_bytes = 0;                          // one of a rank's two board slots; 0: choose
+  std::size_t slot_bytes = 0;                          // one of a rank's board slots; 0: choose
+  std::uint32_t slots = 0;                             // how many it has, at least 2; 0: choose
   std::size_t lane_slot_bytes = std::size_t{1} << 15;  // payload of one fragment in a lane
   std::size_t arena_bytes = std::size_t{1} << 34;      // address space for alloc_shared, each rank
 };
@@ -33,9 +34,22 @@ struct alignas(2 * kLine) FlagLine {
   std::byte tiny[2][kTiny];
 };
 
+/// What a rank that sleeps is waiting for, so that others wake it when it is there and not before.
+struct Want {
+  enum class Of : std::uint32_t { nobody, anyone, everyone, one };
+  Of of = Of::nobody;
+  std::int32_t member = -1;    // of one: who
+  std::uint32_t position = 0;  // that everyone or one must have come to
+  static Want anything() noexcept { return {Of::anyone, -1, 0}; }
+  friend bool operator==(const Want&, const Want&) = default;
+};
+
 struct alignas(kLine) BellLine {
   std::atomic<std::uint32_t> bell;    // counts rings; what the owner sleeps on
   std::atomic<std::uint32_t> asleep;  // 1: the owner is about to sleep, or does
+  std::atomic<Want::Of> want_of;
+  std::atomic<std::int32_t> want_member;
+  std::atomic<std::uint32_t> want_position;
 };
 
 enum class RankState : std::uint32_t { absent, joined, left };
@@ -49,10 +63,12 @@ struct alignas(kLine) StatusLine {
   };
   std::atomic<RankState> state;
   std::atomic<std::int32_t> pid;
+  std::atomic<std::int32_t>
+      domain;  // the memory domain it is bound to, from 1; 0: to no single one
   std::atomic<std::uint32_t> sequence;  // the operation it last entered
   std::atomic<std::uint64_t> heard_ns;  // steady clock; kept up to date while it sleeps in a wait
   std::atomic<std::uint64_t> address[2][2];  // [pass parity][input, output]: where its buffers lie
-  std::atomic<std::uint32_t> steps;          // how many it has done: a sign of life
+  std::atomic<std::uint64_t> worked;         // bytes it has copied and combined, but for short ones
   std::atomic<std::uint64_t> base;           // where the segment lies in its process
   std::atomic<std::uint32_t> pulls;  // 0: not known yet, 1: it can read others' memory, 2: not
   Entry history[kHistory];           // by sequence % kHistory
@@ -117,8 +133,9 @@ class Segment {
   }
   [[nodiscard]] FlagLine& flag(int rank) const noexcept { return at<FlagLine>(flags_)[rank]; }
   [[nodiscard]] BellLine& bell(int rank) const noexcept { return at<BellLine>(bells_)[rank]; }
-  [[nodiscard]] std::byte* slot(int rank, unsigned parity) const noexcept {
-    return base_ + slots_ + (2 * static_cast<std::size_t>(rank) + parity) * options().slot_bytes;
+  [[nodiscard]] std::byte* slot(int rank, std::uint32_t number) const noexcept {
+    return base_ + slots_ +
+           (static_cast<std::size_t>(rank) * options().slots + number) * options().slot_bytes;
   }
   [[nodiscard]] LaneHeader& lane(int from, int to, int channel) const noexcept;
   [[nodiscard]] LaneSlot& lane_slot(LaneHeader& lane, std::uint64_t number) const noexcept;

@@ -2,13 +2,14 @@
 
 #include <fmt/format.h>
 #include <sched.h>
-#include <xxhash.h>
 
 #include <algorithm>
 #include <cstring>
 
+#include "base/relax.hpp"
 #include "kernel/copy.hpp"
 #include "kernel/reduce.hpp"
+#include "transport/domain.hpp"
 
 namespace sinew {
 namespace {
@@ -17,19 +18,17 @@ using namespace std::chrono_literals;
 
 constexpr int kSpinsAlone = 2000;  // about 20-50 us: ranks have a core each
 constexpr int kSpinsCrowded = 2;   // ranks share cores: whoever we wait for may need ours
+constexpr int kLooksAlone = 64;    // before a board step goes back to its caller
 constexpr int kYields = 2000;
-constexpr int kSleepFirst = 1000;  // waits that go straight to sleep after meeting a stranger
-constexpr auto kStranger = 300us;  // a yield that took longer gave the core to somebody else
+constexpr int kTimedWaits = 8;           // one in so many waits, to notice strangers,
+constexpr int kTimedYields = 8;          // and from this yield on in all
+constexpr int kSuspicion = 16;           // yields in which a second long one counts
+constexpr int kSleepFirst = 300;         // waits that go straight to sleep after long yields
+constexpr auto kDescriptorDelay = 20ms;  // at most, between showing a position and its operation
+constexpr auto kLongYield = 300us;       // it may have given the core to somebody who is none of us
+constexpr auto kBusyByte = 5ns;          // ranks at work take less than that for each
 constexpr std::chrono::nanoseconds kSilence = 100ms;  // of a rank that should be waiting like us
 constexpr auto kLongestSleep = 5ms;                   // then look around whether everyone is alive
-
-void relax() noexcept {
-#if defined(__x86_64__)
-  __builtin_ia32_pause();
-#elif defined(__aarch64__)
-  asm volatile("yield");
-#endif
-}
 
 std::uint64_t pack_kind(const OpDescriptor& d) noexcept {
   return std::uint64_t{static_cast<std::uint32_t>(d.root)} << 32 |
@@ -47,32 +46,23 @@ OpDescriptor unpack(const StatusLine::Entry& entry) noexcept {
       entry.tag.load(std::memory_order_relaxed)};
 }
 
+std::vector<int> nodes_in(const Segment& segment) {
+  std::vector<int> domains;
+  for (int rank = 0; rank < segment.ranks(); ++rank)
+    domains.push_back(segment.status(rank).domain.load(std::memory_order_acquire) - 1);
+  return nodes_from(domains);
+}
+
 }  // namespace
-
-std::uint64_t algorithm_key(std::string_view name) noexcept {
-  return name.empty() ? 0 : XXH3_64bits(name.data(), name.size());
-}
-
-std::string describe(const OpDescriptor& d) {
-  std::string text(name(d.collective));
-  if (d.collective != Collective::barrier) {
-    text += fmt::format(" of {}{}", d.count > 0 ? fmt::format("{} ", d.count) : "", name(d.dtype));
-    if (reduces(d.collective)) text += fmt::format(" {}", name(d.op));
-    if (has_root(d.collective)) text += fmt::format(" root {}", d.root);
-  }
-  for (const auto& algorithm : algorithms())
-    if (algorithm.collective == d.collective && algorithm_key(algorithm.name) == d.algorithm)
-      text += fmt::format(" by {}", algorithm.name);
-  if (d.tag != 0) text += fmt::format(" tag {}", d.tag);
-  return text;
-}
 
 SharedTransport::SharedTransport(std::string_view name, std::shared_ptr<Segment> segment, int rank,
                                  int cores, std::unique_ptr<Watch> watch, Subset subset)
     : name_(name),
       segment_(std::move(segment)),
       rank_(rank),
+      status_(segment_->status(rank)),
       cores_(cores),
+      node_of_(nodes_in(*segment_)),
       doorbell_(*segment_, rank),
       board_(*segment_, doorbell_, rank),
       arena_(segment_, rank),
@@ -81,28 +71,33 @@ SharedTransport::SharedTransport(std::string_view name, std::shared_ptr<Segment>
       sending_(static_cast<std::size_t>(segment_->ranks()) * kChannels),
       receiving_(sending_.size()),
       spin_limit_(segment_->ranks() <= cores ? kSpinsAlone : kSpinsCrowded) {
-  auto& status = segment_->status(rank_);
-  status.base.store(reinterpret_cast<std::uintptr_t>(segment_->base()), std::memory_order_relaxed);
-  status.state.store(RankState::joined, std::memory_order_release);
+  if (segment_->ranks() <= cores) board_.set_patience(kLooksAlone);
+  status_.base.store(reinterpret_cast<std::uintptr_t>(segment_->base()), std::memory_order_relaxed);
+  status_.state.store(RankState::joined, std::memory_order_release);
 }
 
 SharedTransport::~SharedTransport() {
   doorbell_.disarm();
-  segment_->status(rank_).state.store(RankState::left, std::memory_order_release);
+  status_.state.store(RankState::left, std::memory_order_release);
   doorbell_.wake_all();
+}
+
+// Another cache or memory controller: further, and a path that its ranks share. Assumed figures.
+NodeLink SharedTransport::between_nodes() const noexcept {
+  return node_of_.empty() ? NodeLink{} : NodeLink{.message_ns = 150, .byte_ns = 0.03};
 }
 
 Progress SharedTransport::send(Transfer& transfer, std::span<const std::byte> data) noexcept {
   auto& lane = segment_->lane(rank_, transfer.peer, transfer.channel);
   auto& mine = end(sending_, transfer);
   const auto fragment = segment_->options().lane_slot_bytes;
-  if (mine.turn != nullptr && mine.turn != &transfer) return Progress::pending;
+  if (mine.turn != nullptr && mine.turn != &transfer) return not_yet();
   mine.turn = &transfer;
   do {
     if (mine.next - mine.freed >= kLaneDepth) {
       // acquire pairs with the release in receive(): the slot has been read
       mine.freed = lane.freed.load(std::memory_order_acquire);
-      if (mine.next - mine.freed >= kLaneDepth) return Progress::pending;
+      if (mine.next - mine.freed >= kLaneDepth) return not_yet();
     }
     auto& slot = segment_->lane_slot(lane, mine.next);
     const auto bytes = std::min<std::uint64_t>(fragment, data.size() - transfer.moved);
@@ -124,12 +119,12 @@ template <class Consume>
 Progress SharedTransport::receive(Transfer& transfer, std::size_t total, Consume consume) noexcept {
   auto& lane = segment_->lane(transfer.peer, rank_, transfer.channel);
   auto& mine = end(receiving_, transfer);
-  if (mine.turn != nullptr && mine.turn != &transfer) return Progress::pending;
+  if (mine.turn != nullptr && mine.turn != &transfer) return not_yet();
   mine.turn = &transfer;
   do {
     auto& slot = segment_->lane_slot(lane, mine.next);
     // acquire pairs with the release in send()
-    if (slot.stamp.load(std::memory_order_acquire) != mine.next + 1) return Progress::pending;
+    if (slot.stamp.load(std::memory_order_acquire) != mine.next + 1) return not_yet();
     if (slot.fingerprint != transfer.tag.fingerprint || slot.sequence != transfer.tag.sequence)
         [[unlikely]]
       return mismatched(transfer.peer);
@@ -162,21 +157,21 @@ Progress SharedTransport::recv_reduce(Transfer& transfer, std::span<std::byte> d
 
 void SharedTransport::enter(OpTag tag, const OpDescriptor& descriptor) noexcept {
   entered_ = tag;
-  auto& status = segment_->status(rank_);
-  auto& entry = status.history[tag.sequence % StatusLine::kHistory];
+  auto& entry = status_.history[tag.sequence % StatusLine::kHistory];
   entry.kind.store(pack_kind(descriptor), std::memory_order_relaxed);
   entry.count.store(descriptor.count, std::memory_order_relaxed);
   entry.algorithm.store(descriptor.algorithm, std::memory_order_relaxed);
   entry.tag.store(descriptor.tag, std::memory_order_relaxed);
   entry.sequence_and_fingerprint.store(std::uint64_t{tag.sequence} << 32 | tag.fingerprint,
                                        std::memory_order_release);
-  status.sequence.store(tag.sequence, std::memory_order_release);
+  status_.sequence.store(tag.sequence, std::memory_order_release);
 }
 
 Progress SharedTransport::park(bool moved, Deadline deadline) noexcept {
   if (moved) {
     idle_ = 0;
     doorbell_.disarm();
+    slice_.restore();
     return Progress::pending;
   }
   if (++idle_ <= spin_limit_) {
@@ -194,21 +189,36 @@ Progress SharedTransport::park_slowly(Deadline deadline) noexcept {
       PoisonRecord::State::poisoned)
     return Progress::failed;
   if (sleep_first_ == 0 && idle_ <= spin_limit_ + kYields) {
+    // The clock is read in some waits only, in long ones, and after a long yield: reading it is a
+    // good part of a short one.
+    const int yields = idle_ - spin_limit_;
+    if (yields == 1) ++waits_;
+    if (waits_ % kTimedWaits != 0 && yields < kTimedYields && suspicion_ == 0) {
+      sched_yield();
+      return Progress::pending;
+    }
     const auto before = Clock::now();
     sched_yield();
-    const auto took = Clock::now() - before;
-    // Nobody of ours moved, yet the core was away: it was lent to a stranger for a whole slice.
-    if (took > kStranger && !board_.anyone_moved()) sleep_first_ = kSleepFirst;
+    const std::chrono::nanoseconds took = Clock::now() - before;
+    // Another rank may have had the core for a long copy: then all is well.
+    const bool lost =
+        took > kLongYield && board_.work_of_others() < static_cast<std::uint64_t>(took / kBusyByte);
+    if (lost && suspicion_ > 0) sleep_first_ = kSleepFirst;  // once may be an accident
+    suspicion_ = lost ? kSuspicion : std::max(0, suspicion_ - 1);
     return Progress::pending;
   }
-  if (!doorbell_.armed()) {
-    doorbell_.arm();
+  const auto want = board_.take_want();
+  if (!doorbell_.armed(want)) {
+    doorbell_.arm(want);
     return Progress::pending;  // the caller looks once more before we sleep
   }
-  if (sleep_first_ > 0) --sleep_first_;
+  if (sleep_first_ > 0) {
+    --sleep_first_;
+    slice_.shorten();
+  }
   const auto now = Clock::now();
-  segment_->status(rank_).heard_ns.store(static_cast<std::uint64_t>(now.time_since_epoch().count()),
-                                         std::memory_order_relaxed);
+  status_.heard_ns.store(static_cast<std::uint64_t>(now.time_since_epoch().count()),
+                         std::memory_order_relaxed);
   const auto left = std::max<Clock::duration>(deadline - now, 0ns);
   doorbell_.sleep(std::min<Clock::duration>(left, kLongestSleep));
   if (Clock::now() - last_look_ < kLongestSleep) return Progress::pending;
@@ -218,16 +228,16 @@ Progress SharedTransport::park_slowly(Deadline deadline) noexcept {
 
 Progress SharedTransport::look_around() noexcept {
   if (board_.find_mismatch()) return mismatched(board_.mismatch());
-  const auto mine = segment_->status(rank_).sequence.load(std::memory_order_relaxed);
+  const auto mine = status_.sequence.load(std::memory_order_relaxed);
   for (int peer = 0; peer < size(); ++peer) {
     const auto& status = segment_->status(peer);
     if (peer != rank_ && status.disagrees(entered_)) return mismatched(peer);
     if (status.state.load(std::memory_order_acquire) != RankState::left) continue;
     const auto theirs = status.sequence.load(std::memory_order_relaxed);
     if (theirs < mine) {
-      poison({Errc::peer_lost, peer,
+      poison({Errc::peer_lost, called(peer),
               fmt::format("rank {} has left after operation #{}, but rank {} waits for it in #{}",
-                          peer, theirs, rank_, mine)});
+                          called(peer), theirs, called(rank_), mine)});
       return Progress::failed;
     }
   }
@@ -235,8 +245,8 @@ Progress SharedTransport::look_around() noexcept {
     const int dead = watch_->find_dead();
     if (dead >= 0 &&
         segment_->status(dead).state.load(std::memory_order_acquire) != RankState::left) {
-      poison({Errc::peer_lost, dead,
-              fmt::format("rank {} (pid {}) died", dead,
+      poison({Errc::peer_lost, called(dead),
+              fmt::format("rank {} (pid {}) died", called(dead),
                           segment_->status(dead).pid.load(std::memory_order_relaxed))});
       return Progress::failed;
     }
@@ -244,13 +254,27 @@ Progress SharedTransport::look_around() noexcept {
   return Progress::pending;
 }
 
+// A rank shows its position a moment before it says what it is doing.
+void SharedTransport::await_descriptor(int peer) const noexcept {
+  const auto& theirs = segment_->status(peer);
+  for (const auto until = Clock::now() + kDescriptorDelay; Clock::now() < until; sched_yield()) {
+    const auto last = theirs.sequence.load(std::memory_order_acquire);
+    const auto word = theirs.history[last % StatusLine::kHistory].sequence_and_fingerprint.load(
+        std::memory_order_acquire);
+    const auto shown = segment_->flag(peer).word.load(std::memory_order_acquire);
+    if (static_cast<std::uint32_t>(word) == static_cast<std::uint32_t>(shown)) return;
+  }
+}
+
 // The earliest operation both still remember and disagree on; the fingerprint covers them all.
 Progress SharedTransport::mismatched(int peer) noexcept {
-  const auto& mine = segment_->status(rank_);
+  await_descriptor(peer);
+  const auto& mine = status_;
   const auto& theirs = segment_->status(peer);
   const auto last = mine.sequence.load(std::memory_order_relaxed);
   const auto oldest = last > StatusLine::kHistory ? last - StatusLine::kHistory + 1 : 1;
-  std::string why = fmt::format("ranks {} and {} called different operations", rank_, peer);
+  std::string why =
+      fmt::format("ranks {} and {} called different operations", called(rank_), called(peer));
   for (auto sequence = oldest; sequence <= last; ++sequence) {
     const auto& a = mine.history[sequence % StatusLine::kHistory];
     const auto& b = theirs.history[sequence % StatusLine::kHistory];
@@ -259,19 +283,19 @@ Progress SharedTransport::mismatched(int peer) noexcept {
         unpack(a) == unpack(b))
       continue;
     why = fmt::format("operation #{} differs: rank {} called {}, rank {} called {}", sequence,
-                      rank_, describe(unpack(a)), peer, describe(unpack(b)));
+                      called(rank_), describe(unpack(a)), called(peer), describe(unpack(b)));
     break;
   }
-  poison({Errc::mismatch, peer, why});
+  poison({Errc::mismatch, called(peer), why});
   return Progress::failed;
 }
 
 // The same operation on both sides, but with counts that only their owners know.
 Progress SharedTransport::wrong_length(int peer, std::uint64_t sent,
                                        std::uint64_t expected) noexcept {
-  poison({Errc::mismatch, peer,
-          fmt::format("rank {} sends {} bytes where rank {} expects {}: their counts differ", peer,
-                      sent, rank_, expected)});
+  poison({Errc::mismatch, called(peer),
+          fmt::format("rank {} sends {} bytes where rank {} expects {}: their counts differ",
+                      called(peer), sent, called(rank_), expected)});
   return Progress::failed;
 }
 
@@ -314,13 +338,13 @@ Failure SharedTransport::failure() const {
 }
 
 std::string SharedTransport::who_is_late() const {
-  const auto mine = segment_->status(rank_).sequence.load(std::memory_order_relaxed);
+  const auto mine = status_.sequence.load(std::memory_order_relaxed);
   std::string late;
   for (int peer = 0; peer < size(); ++peer) {
     const auto theirs = segment_->status(peer).sequence.load(std::memory_order_acquire);
     if (peer == rank_ || theirs >= mine) continue;
     late += fmt::format("{}rank {} has not entered it (last in operation #{})",
-                        late.empty() ? "" : ", ", peer, theirs);
+                        late.empty() ? "" : ", ", called(peer), theirs);
   }
   if (!late.empty()) return late;
   // Whoever waits says so every few milliseconds; a rank that is silent is stopped or busy.
@@ -329,7 +353,7 @@ std::string SharedTransport::who_is_late() const {
     const auto heard = segment_->status(peer).heard_ns.load(std::memory_order_relaxed);
     if (peer == rank_ || now < heard + kSilence.count()) continue;
     late += fmt::format(
-        "{}rank {} has entered it but is silent{}", late.empty() ? "" : ", ", peer,
+        "{}rank {} has entered it but is silent{}", late.empty() ? "" : ", ", called(peer),
         heard > 0 ? fmt::format(" for {:.1f} s", static_cast<double>(now - heard) / 1e9) : "");
   }
   return late.empty() ? "all ranks have entered it" : late;
@@ -337,7 +361,13 @@ std::string SharedTransport::who_is_late() const {
 
 std::unique_ptr<Transport> SharedTransport::subset(std::span<const int> members,
                                                    std::string_view label, Deadline deadline) {
-  return subset_(members, label, deadline);
+  return subset_(members, label, deadline, [this] {
+    const bool poisoned = segment_->header().poison.state.load(std::memory_order_acquire) ==
+                          PoisonRecord::State::poisoned;
+    if (!poisoned && look_around() != Progress::failed) return;
+    const auto why = failure();
+    throw Error(why.code, why.why, {.rank = rank_, .peer = why.peer});
+  });
 }
 
 }  // namespace sinew

@@ -8,8 +8,10 @@
 
 #include "transport/arena.hpp"
 #include "transport/board.hpp"
+#include "transport/descriptor.hpp"
 #include "transport/doorbell.hpp"
 #include "transport/segment.hpp"
+#include "transport/time_slice.hpp"
 
 namespace sinew {
 
@@ -21,20 +23,30 @@ class Watch {
   virtual int find_dead() noexcept = 0;
 };
 
+/// Throws Error when it is of no use to wait any longer.
+using Check = std::function<void()>;
+
 class SharedTransport final : public Transport {
  public:
-  using Subset = std::function<std::unique_ptr<Transport>(std::span<const int> members,
-                                                          std::string_view label, Deadline)>;
-  /// `cores`: how many processors all ranks together may use.
+  /// `check` is called now and then while members are waited for; it throws when one of us is gone.
+  using Subset = std::function<std::unique_ptr<Transport>(
+      std::span<const int> members, std::string_view label, Deadline, const Check& check)>;
+  /// `cores`: how many processors all ranks together may use. The status lines must say already
+  /// which domains ranks are in.
   SharedTransport(std::string_view name, std::shared_ptr<Segment> segment, int rank, int cores,
                   std::unique_ptr<Watch> watch, Subset subset);
   ~SharedTransport() override;
 
+  /// What ranks are called in error texts, where they are some of a larger group.
+  void call_ranks(std::vector<int> names) { names_ = std::move(names); }
+
   [[nodiscard]] std::string_view name() const noexcept override { return name_; }
   [[nodiscard]] int rank() const noexcept override { return rank_; }
   [[nodiscard]] int size() const noexcept override { return segment_->ranks(); }
-  [[nodiscard]] Capabilities capabilities() const noexcept override { return {true, true}; }
+  [[nodiscard]] Capabilities capabilities() const noexcept override { return {true, true, true}; }
   [[nodiscard]] int cores() const noexcept override { return cores_; }
+  [[nodiscard]] std::span<const int> node_of() const noexcept override { return node_of_; }
+  [[nodiscard]] NodeLink between_nodes() const noexcept override;
   Progress send(Transfer& transfer, std::span<const std::byte> data) noexcept override;
   Progress recv(Transfer& transfer, std::span<std::byte> data) noexcept override;
   Progress recv_reduce(Transfer& transfer, std::span<std::byte> data,
@@ -43,6 +55,10 @@ class SharedTransport final : public Transport {
   Arena* arena() noexcept override { return &arena_; }
   void enter(OpTag tag, const OpDescriptor& descriptor) noexcept override;
   Progress park(bool moved, Deadline deadline) noexcept override;
+  [[nodiscard]] bool has_left(int peer) const noexcept override {
+    // acquire pairs with the release in the destructor: all it sent is there
+    return segment_->status(peer).state.load(std::memory_order_acquire) == RankState::left;
+  }
   Progress mismatched(int peer) noexcept override;
   [[nodiscard]] Failure failure() const override;
   [[nodiscard]] std::string who_is_late() const override;
@@ -61,14 +77,27 @@ class SharedTransport final : public Transport {
   End& end(std::vector<End>& ends, const Transfer& transfer) noexcept {
     return ends[static_cast<std::size_t>(transfer.peer) * kChannels + transfer.channel];
   }
+  // A transfer cannot move: any sign from its peer may change that.
+  Progress not_yet() noexcept {
+    board_.want(Want::anything());
+    return Progress::pending;
+  }
   Progress park_slowly(Deadline deadline) noexcept;
   Progress look_around() noexcept;
+  void await_descriptor(int peer) const noexcept;
   Progress wrong_length(int peer, std::uint64_t sent, std::uint64_t expected) noexcept;
 
+  [[nodiscard]] int called(int rank) const noexcept {
+    return names_.empty() ? rank : names_[static_cast<std::size_t>(rank)];
+  }
+
   std::string name_;
+  std::vector<int> names_;  // of the ranks; empty: their numbers
   std::shared_ptr<Segment> segment_;
   int rank_;
+  StatusLine& status_;  // this rank's
   int cores_;
+  std::vector<int> node_of_;
   Doorbell doorbell_;
   Board board_;
   Arena arena_;
@@ -81,13 +110,11 @@ class SharedTransport final : public Transport {
   // Waiting, from cheap to dear: see park().
   int spin_limit_;
   int idle_ = 0;
-  int sleep_first_ = 0;  // waits left that skip yielding, because a stranger has our core
+  int sleep_first_ = 0;      // waits left that skip yielding, because a stranger has our core
+  TimeSlice slice_;          // shorter for as long
+  int suspicion_ = 0;        // above 0 for some yields after a long one
+  std::uint32_t waits_ = 0;  // that came to yielding
   Clock::time_point last_look_{};
 };
-
-/// Text of an operation for error messages: "allreduce f32 x 1000 sum (ring)".
-std::string describe(const OpDescriptor& descriptor);
-/// Hash by which an algorithm's name travels in descriptors.
-std::uint64_t algorithm_key(std::string_view name) noexcept;
 
 }  // namespace sinew

@@ -214,6 +214,20 @@ TEST(Measure, in_place_rewritten_and_fixed_batches_go_through) {
   EXPECT_EQ(result.rounds[0].turn("hand")->samples_us.size(), 5U);
 }
 
+TEST(Measure, as_many_calls_warm_up_as_were_asked_for) {
+  for (const int warm_up : {0, 1, 7}) {
+    const auto board = make_board();
+    Tournament tournament(kRanks);
+    ASSERT_TRUE(tournament.add(by_hand("hand", *board)));
+    const Limits limits{.budget_s = 60, .samples = 5, .batch = 3, .warm_up = warm_up};
+    const Result result = tournament.play(sized(Collective::allreduce), 2, limits);
+    EXPECT_EQ(result.rounds[1].turn("hand")->samples_us.size(), 5U);
+    // The check is one call; ranks meet twice in each.
+    const auto calls = 1 + 2 * (static_cast<std::uint32_t>(warm_up) + 5 * 3);
+    EXPECT_EQ(board->meetings.load(), 2 * calls) << warm_up;
+  }
+}
+
 TEST(Measure, contenders_take_turns_and_each_begins_a_round) {
   const auto first = make_board();
   const auto second = make_board();

@@ -17,17 +17,6 @@ namespace {
 
 using namespace std::chrono_literals;
 
-bool has(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
-
-std::vector<std::string> lines_of(const std::string& text) {
-  std::istringstream stream(text);
-  std::vector<std::string> lines;
-  for (std::string line; std::getline(stream, line);) lines.push_back(line);
-  return lines;
-}
-
 std::vector<std::string> launch(int ranks, const std::string& script,
                                 std::vector<std::string> options = {}) {
   std::vector<std::string> words{SINEW_PROGRAM, "launch", "-n", std::to_string(ranks)};
@@ -80,6 +69,30 @@ TEST(Launch, every_rank_finds_its_place_in_the_environment) {
   EXPECT_TRUE(has(*meetings.begin(), "name=sinew-"));
   EXPECT_NE(run(launch(1, "echo $SINEW_RENDEZVOUS")).out,
             run(launch(1, "echo $SINEW_RENDEZVOUS")).out);
+}
+
+TEST(Launch, ranks_share_a_token_that_is_new_each_time_and_in_no_command_line) {
+  const auto ran = run(launch(2,
+                              "echo token=$SINEW_TOKEN.; cat /proc/$PPID/cmdline; "
+                              "cat /proc/$$/cmdline"));
+  const auto begin = ran.out.find("token=") + 6;
+  const auto token = ran.out.substr(begin, ran.out.find('.', begin) - begin);
+  ASSERT_EQ(token.size(), 64U) << ran.out;
+  int shown = 0;
+  for (auto at = ran.out.find(token); at != std::string::npos; at = ran.out.find(token, at + 1))
+    ++shown;
+  EXPECT_EQ(shown, 2) << ran.out;  // once by each rank
+  EXPECT_FALSE(has(ran.err, token));
+  EXPECT_FALSE(has(run(launch(1, "echo $SINEW_TOKEN")).out, token));
+}
+
+TEST(Launch, inside_another_launcher_its_own_ranks_count) {
+  auto words = launch(2, "exec " SINEW_RANK_PROGRAM);
+  words.insert(words.begin(), {"env", "OMPI_COMM_WORLD_RANK=0", "OMPI_COMM_WORLD_SIZE=1",
+                               "PMI_RANK=3", "PMI_SIZE=5", "SLURM_PROCID=7"});
+  const auto ran = run(words);
+  EXPECT_EQ(ran.status, 0) << ran.out;
+  EXPECT_TRUE(has(ran.out, "rank 1 of 2 over shm: right")) << ran.out;
 }
 
 TEST(Launch, output_keeps_its_stream_and_lines_stay_whole) {

@@ -13,27 +13,6 @@ namespace {
 
 using Json = nlohmann::json;
 
-bool has(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
-
-std::size_t widest_line(const std::string& text) {
-  std::istringstream lines(text);
-  std::size_t widest = 0;
-  for (std::string line; std::getline(lines, line);) widest = std::max(widest, line.size());
-  return widest;
-}
-
-// One line on stderr, nothing on stdout.
-void expect_error(const std::vector<std::string>& arguments, int status, const std::string& part) {
-  const auto ran = sinew(arguments);
-  EXPECT_EQ(ran.status, status) << ran.err;
-  EXPECT_EQ(ran.out, "");
-  EXPECT_TRUE(ran.err.starts_with("sinew: ")) << ran.err;
-  EXPECT_EQ(std::count(ran.err.begin(), ran.err.end(), '\n'), 1) << ran.err;
-  EXPECT_TRUE(has(ran.err, part)) << ran.err;
-}
-
 TEST(Program, alone_it_explains_itself) {
   const auto alone = sinew({}), help = sinew({"--help"});
   EXPECT_EQ(alone.status, 0);
@@ -46,6 +25,24 @@ TEST(Program, alone_it_explains_itself) {
   }
 }
 
+TEST(Program, helps_within_80_columns_whatever_the_verb) {
+  const auto help = sinew({"--help"}).out;
+  EXPECT_LE(widest_line(help), 80U) << help;
+  int verbs = 0;
+  for (const auto& line : lines_of(help)) {
+    if (line.size() < 4 || !line.starts_with("  ") || line[2] == ' ' ||
+        line.starts_with("  sinew "))
+      continue;
+    const auto verb = line.substr(2, line.find(' ', 2) - 2);
+    const auto explained = sinew({verb, "--help"});
+    EXPECT_EQ(explained.status, 0) << verb;
+    EXPECT_TRUE(has(explained.out, "sinew " + verb)) << explained.out;
+    EXPECT_LE(widest_line(explained.out), 80U) << explained.out;
+    ++verbs;
+  }
+  EXPECT_GE(verbs, 7);
+}
+
 TEST(Program, says_its_version) { EXPECT_TRUE(sinew({"--version"}).out.starts_with("sinew ")); }
 
 TEST(Program, a_mistyped_word_suggests_the_nearest) {
@@ -53,7 +50,9 @@ TEST(Program, a_mistyped_word_suggests_the_nearest) {
   expect_error({"list", "alreduce"}, 2, "did you mean 'allreduce'?");
   expect_error({"draw", "allreduce", "--algo", "rign", "-p", "4"}, 2, "did you mean 'ring'?");
   expect_error({"draw", "allreduce", "--algo", "ring", "-p", "4", "--format", "svgg"}, 2, "'svg'");
-  expect_error({"list", "--nonsense"}, 2, "--nonsense");
+  expect_error({"list", "--nonsense"}, 2, "unknown option '--nonsense'");
+  expect_error({"draw", "--algorithm", "ring"}, 2, "did you mean '--algo'?");
+  expect_error({"launch", "-n", "2", "--bnd", "core", "true"}, 2, "did you mean '--bind'?");
 }
 
 TEST(Program, full_standard_output_is_a_failure) {
@@ -129,6 +128,14 @@ TEST(Draw, says_what_is_missing_or_does_not_fit) {
   expect_error({"draw", "allreduce", "--algo", "two_level", "--nodes", "2y4"}, 2, "not a node map");
 }
 
+TEST(Draw, stays_within_80_columns) {
+  for (const auto ranks : {"2", "5", "16", "33"})
+    for (const auto algorithm : {"ring", "double_tree", "two_level", "direct"})
+      EXPECT_LE(widest_line(sinew({"draw", "allreduce", "--algo", algorithm, "-p", ranks}).out),
+                80U)
+          << algorithm << " " << ranks;
+}
+
 TEST(Draw, nodes_give_the_rank_count) {
   const auto world = parse_world(
       sinew({"draw", "allreduce", "--algo", "two_level", "--nodes", "2x3", "--json"}).out);
@@ -149,6 +156,11 @@ TEST(Doctor, judges_every_line_and_its_status_follows) {
   }
   EXPECT_EQ(document["ok"], !fails);
   EXPECT_EQ(ran.status, fails ? 3 : 0);
+}
+
+TEST(Doctor, stays_within_80_columns) {
+  for (const auto ranks : {"1", "4", "4000"})
+    EXPECT_LE(widest_line(sinew({"doctor", "-p", ranks}).out), 80U) << ranks;
 }
 
 TEST(Doctor, warns_when_ranks_outnumber_cores) {

@@ -97,7 +97,7 @@ Lines left() {
 Lines alone() {
   Lines wrong;
   auto control = join();
-  const auto transport = join_mpi("", std::getenv, Clock::now() + 10s);
+  const auto transport = join_mpi("", process_environment(), Clock::now() + 10s);
   if (transport->rank() == 0 && transport->size() > 1) {
     const int members[] = {0, 1};
     const auto text = error_of([&] { transport->subset(members, "pair", Clock::now() + 200ms); });

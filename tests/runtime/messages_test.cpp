@@ -20,6 +20,21 @@ Numbers numbers(std::size_t count, int salt) {
 }
 std::span<const std::int32_t> view(const Numbers& data) { return data; }
 
+/// Ranks as threads, over shared memory and over sockets.
+class Messages : public testing::TestWithParam<test::Medium> {
+ protected:
+  static test::LocalSetup setup() {
+    test::LocalSetup setup;
+    setup.tcp = GetParam() == test::Medium::tcp;
+    return setup;
+  }
+  static void on_ranks(int size, const std::function<void(Communicator&)>& body) {
+    test::on_local(size, body, setup());
+  }
+};
+INSTANTIATE_TEST_SUITE_P(Over, Messages, testing::ValuesIn(test::kMedia),
+                         [](const auto& medium) { return std::string(name(medium.param)); });
+
 void tags_out_of_order(Communicator& c) {
   constexpr std::uint32_t kTags = 5;
   if (c.rank() == 0) {
@@ -40,17 +55,20 @@ void tags_out_of_order(Communicator& c) {
   c.barrier();
 }
 
-TEST(Messages, are_matched_by_tag_whatever_order_they_are_asked_for) {
-  test::on_local(2, tags_out_of_order);
-  const auto stories = test::fork_ranks(3, [](const test::Seat& seat) {
-    auto communicator = seat.join();
-    tags_out_of_order(communicator);
-  });
+TEST_P(Messages, are_matched_by_tag_whatever_order_they_are_asked_for) {
+  on_ranks(2, tags_out_of_order);
+  const auto stories = test::fork_ranks(
+      3,
+      [](const test::Seat& seat) {
+        auto communicator = seat.join();
+        tags_out_of_order(communicator);
+      },
+      GetParam());
   EXPECT_TRUE(stories.empty()) << stories.front();
 }
 
-TEST(Messages, of_one_tag_arrive_in_order) {
-  test::on_local(2, [](Communicator& c) {
+TEST_P(Messages, of_one_tag_arrive_in_order) {
+  on_ranks(2, [](Communicator& c) {
     for (int i = 0; i < 200; ++i) {
       const auto data = numbers(1 + static_cast<std::size_t>(i), i);
       Numbers in(data.size());
@@ -63,8 +81,8 @@ TEST(Messages, of_one_tag_arrive_in_order) {
   });
 }
 
-TEST(Messages, to_oneself_work_in_both_orders) {
-  test::on_local(2, [](Communicator& c) {
+TEST_P(Messages, to_oneself_work_in_both_orders) {
+  on_ranks(2, [](Communicator& c) {
     const auto data = numbers(1000, 3);
     Numbers early(1000), late(1000);
     const auto posted = c.irecv(std::span(early), c.rank(), 1);
@@ -77,8 +95,8 @@ TEST(Messages, to_oneself_work_in_both_orders) {
   });
 }
 
-TEST(Messages, may_be_empty_and_still_keep_order) {
-  test::on_local(2, [](Communicator& c) {
+TEST_P(Messages, may_be_empty_and_still_keep_order) {
+  on_ranks(2, [](Communicator& c) {
     const Numbers nothing, one{42};
     Numbers in(1);
     if (c.rank() == 0) {
@@ -109,18 +127,21 @@ void large_both_ways(Communicator& c) {
   ASSERT_EQ(in, numbers(kCount, other));
 }
 
-TEST(Messages, of_8_mib_cross_both_ways_at_once) {
-  test::on_local(2, large_both_ways);
-  const auto stories = test::fork_ranks(2, [](const test::Seat& seat) {
-    auto communicator = seat.join();
-    large_both_ways(communicator);
-  });
+TEST_P(Messages, of_8_mib_cross_both_ways_at_once) {
+  on_ranks(2, large_both_ways);
+  const auto stories = test::fork_ranks(
+      2,
+      [](const test::Seat& seat) {
+        auto communicator = seat.join();
+        large_both_ways(communicator);
+      },
+      GetParam());
   EXPECT_TRUE(stories.empty()) << stories.front();
 }
 
-TEST(Messages, travel_round_a_ring) {
+TEST_P(Messages, travel_round_a_ring) {
   for (const int size : {1, 2, 3, 5}) {
-    test::on_local(size, [&](Communicator& c) {
+    on_ranks(size, [&](Communicator& c) {
       Numbers travelling = numbers(5000, c.rank());
       for (int hop = 0; hop < size; ++hop) {
         Numbers in(5000);
@@ -133,49 +154,52 @@ TEST(Messages, travel_round_a_ring) {
   }
 }
 
-TEST(Messages, of_another_length_are_an_error_that_names_both_sizes_and_stays) {
+TEST_P(Messages, of_another_length_are_an_error_that_names_both_sizes_and_stays) {
   for (const bool posted_first : {false, true}) {
-    const auto errors = test::try_local(2, [&](Communicator& c) {
-      if (c.rank() == 0) {
-        if (posted_first) c.barrier();
-        const auto data = numbers(100, 0);
-        const auto sent = c.isend(view(data), 1, 7);
-        if (!posted_first) c.barrier();
-        c.wait(sent);
-        c.barrier();  // ends in an error as well: rank 1 is in no state to come
-        return;
-      }
-      Numbers in(90);
-      Request request;
-      if (posted_first) request = c.irecv(std::span(in), 0, 7);
-      c.barrier();
-      std::string text;
-      try {
-        if (!posted_first) request = c.irecv(std::span(in), 0, 7);
-        c.wait(request);
-      } catch (const Error& error) {
-        EXPECT_EQ(error.code(), Errc::mismatch);
-        text = error.what();
-      }
-      EXPECT_NE(text.find("360 bytes"), std::string::npos) << text;
-      EXPECT_NE(text.find("400"), std::string::npos) << text;
-      EXPECT_NE(text.find("tag 7"), std::string::npos) << text;
-      try {
-        c.barrier();
-        ADD_FAILURE() << "the communicator was not poisoned";
-      } catch (const Error& error) {
-        EXPECT_EQ(text, error.what());
-        throw;
-      }
-    });
+    const auto errors = test::try_local(
+        2,
+        [&](Communicator& c) {
+          if (c.rank() == 0) {
+            if (posted_first) c.barrier();
+            const auto data = numbers(100, 0);
+            const auto sent = c.isend(view(data), 1, 7);
+            if (!posted_first) c.barrier();
+            c.wait(sent);
+            c.barrier();  // ends in an error as well: rank 1 is in no state to come
+            return;
+          }
+          Numbers in(90);
+          Request request;
+          if (posted_first) request = c.irecv(std::span(in), 0, 7);
+          c.barrier();
+          std::string text;
+          try {
+            if (!posted_first) request = c.irecv(std::span(in), 0, 7);
+            c.wait(request);
+          } catch (const Error& error) {
+            EXPECT_EQ(error.code(), Errc::mismatch);
+            text = error.what();
+          }
+          EXPECT_NE(text.find("360 bytes"), std::string::npos) << text;
+          EXPECT_NE(text.find("400"), std::string::npos) << text;
+          EXPECT_NE(text.find("tag 7"), std::string::npos) << text;
+          try {
+            c.barrier();
+            ADD_FAILURE() << "the communicator was not poisoned";
+          } catch (const Error& error) {
+            EXPECT_EQ(text, error.what());
+            throw;
+          }
+        },
+        setup());
     ASSERT_TRUE(errors[0] && errors[1]);
     EXPECT_EQ(errors[0]->code(), Errc::mismatch);
   }
 }
 
-TEST(Messages, that_never_come_end_at_the_deadline_and_name_peer_and_tag) {
-  test::LocalSetup setup;
-  setup.options.timeout = 100ms;
+TEST_P(Messages, that_never_come_end_at_the_deadline_and_name_peer_and_tag) {
+  auto impatient = setup();
+  impatient.options.timeout = 100ms;
   const auto errors = test::try_local(
       2,
       [](Communicator& c) {
@@ -183,7 +207,7 @@ TEST(Messages, that_never_come_end_at_the_deadline_and_name_peer_and_tag) {
         if (c.rank() == 0) c.recv(std::span(in), 1, 77);
         if (c.rank() == 1) c.recv(std::span(in), 0, 78);
       },
-      setup);
+      impatient);
   ASSERT_TRUE(errors[0] && errors[1]);
   for (const auto& error : errors) EXPECT_EQ(error->code(), Errc::timeout);
   const std::string both = std::string(errors[0]->what()) + errors[1]->what();
@@ -192,8 +216,8 @@ TEST(Messages, that_never_come_end_at_the_deadline_and_name_peer_and_tag) {
       << both;
 }
 
-TEST(Messages, to_ranks_that_do_not_exist_are_refused_and_nothing_is_lost) {
-  test::on_local(2, [](Communicator& c) {
+TEST_P(Messages, to_ranks_that_do_not_exist_are_refused_and_nothing_is_lost) {
+  on_ranks(2, [](Communicator& c) {
     const auto data = numbers(4, 0);
     for (const int nobody : {-1, 2, 99}) {
       try {

@@ -3,7 +3,6 @@
 
 #include <filesystem>
 #include <fstream>
-#include <map>
 
 #include <sinew/communicator.hpp>
 #include "runtime/mpi_plugin.hpp"
@@ -11,13 +10,6 @@
 
 namespace sinew {
 namespace {
-
-Getenv environment(std::map<std::string, const char*> variables) {
-  return [variables = std::move(variables)](const char* name) {
-    const auto at = variables.find(name);
-    return at == variables.end() ? nullptr : at->second;
-  };
-}
 
 std::string error_of(const std::function<void()>& action) {
   try {
@@ -33,18 +25,18 @@ bool says(const std::string& text, std::string_view part) {
 }
 
 TEST(MpiSeats, come_from_the_launchers_variables) {
-  EXPECT_TRUE(mpi_seats(environment({})).empty());
+  EXPECT_TRUE(mpi_seats(Variables({})).empty());
   const auto open =
-      mpi_seats(environment({{"OMPI_COMM_WORLD_RANK", "2"}, {"OMPI_COMM_WORLD_SIZE", "4"}}));
+      mpi_seats(Variables({{"OMPI_COMM_WORLD_RANK", "2"}, {"OMPI_COMM_WORLD_SIZE", "4"}}));
   ASSERT_EQ(open.size(), 1U);
   EXPECT_EQ(open[0].mpi, Mpi::openmpi);
   EXPECT_EQ(open[0].rank, 2);
   EXPECT_EQ(open[0].size, 4);
-  const auto mpich = mpi_seats(environment({{"PMI_RANK", "0"}, {"PMI_SIZE", "3"}}));
+  const auto mpich = mpi_seats(Variables({{"PMI_RANK", "0"}, {"PMI_SIZE", "3"}}));
   ASSERT_EQ(mpich.size(), 1U);
   EXPECT_EQ(mpich[0].mpi, Mpi::mpich);
   EXPECT_TRUE(says(error_of([] {
-                     mpi_seats(environment({{"PMI_RANK", "x"}, {"PMI_SIZE", "3"}}));
+                     mpi_seats(Variables({{"PMI_RANK", "x"}, {"PMI_SIZE", "3"}}));
                    }),
                    "PMI_RANK='x' is not a count"));
 }
@@ -81,7 +73,7 @@ TEST(LoadedMpi, is_told_by_the_names_of_libraries) {
 TEST(Plugin, that_is_missing_or_not_one_is_an_error_that_says_where) {
   const auto folder = std::filesystem::temp_directory_path() / "sinew-plugin-test";
   std::filesystem::create_directories(folder);
-  EXPECT_EQ(plugin_folders((folder.string() + ":/other").c_str())[1], "/other");
+  EXPECT_EQ(plugin_folders(folder.string() + ":/other")[1], "/other");
   const auto found = find_plugin("libsinew-mpi-none.so", {folder});
   EXPECT_TRUE(found.empty());
   const auto file = folder / "libsinew-mpi-none.so";

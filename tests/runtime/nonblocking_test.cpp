@@ -164,14 +164,17 @@ TEST(Groups, of_uneven_colours_work_beside_their_parent_over_local) {
   EXPECT_EQ(wrong.text(), "");
 }
 
-TEST(Groups, of_uneven_colours_work_beside_their_parent_over_shm) {
-  const auto stories = test::fork_ranks(6, [&](const test::Seat& seat) {
-    auto communicator = seat.join();
-    test::Complaints wrong(6);
-    uneven_groups(communicator, wrong);
-    if (!wrong.text().empty()) seat.tell(wrong.text());
-  });
-  EXPECT_TRUE(stories.empty()) << stories.front();
+TEST(Groups, of_uneven_colours_work_beside_their_parent_over_shm_and_tcp) {
+  for (const auto medium : test::kMedia) {
+    const auto body = [&](const test::Seat& seat) {
+      auto communicator = seat.join();
+      test::Complaints wrong(6);
+      uneven_groups(communicator, wrong);
+      if (!wrong.text().empty()) seat.tell(wrong.text());
+    };
+    const auto stories = test::fork_ranks(6, body, medium);
+    EXPECT_TRUE(stories.empty()) << name(medium) << ": " << stories.front();
+  }
 }
 
 TEST(Groups, duplicates_overlap_truly) {

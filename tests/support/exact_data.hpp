@@ -25,7 +25,7 @@ std::string to_string(const Trial& trial);
 /// output are untouched). Returns what is wrong, or "".
 std::string attempt(Communicator& communicator, const Trial& trial);
 
-/// Every trial of DESIGN's data sweep for one rank count: algorithms x counts x in place or not.
-std::vector<Trial> sweep(int size);
+/// Every trial of the data sweep for one rank count: algorithms x counts x in place or not.
+std::vector<Trial> sweep(int size, const std::vector<int>& node_of = {});
 
 }  // namespace sinew::test

@@ -16,6 +16,7 @@
 #include <fstream>
 #include <stdexcept>
 
+#include "support/shared_store.hpp"
 #include "transport/shm/shm.hpp"
 
 namespace sinew::test {
@@ -44,13 +45,25 @@ std::string fresh_rendezvous() {
 
 }  // namespace
 
+std::string_view name(Medium medium) { return medium == Medium::shm ? "shm" : "tcp"; }
+
 Communicator Seat::join(std::string_view trial, const Options& options,
-                        const SegmentOptions& segment) const {
+                        const SegmentOptions& segment, int domain) const {
+  if (medium == Medium::tcp) {
+    TcpJoin join;
+    join.store = store;
+    join.rank = rank;
+    join.size = size;
+    join.group = trial;
+    join.options = tcp;
+    return Communicator(join_tcp(join, Clock::now() + 20s), options);
+  }
   ShmJoin join;
   join.rendezvous = fmt::format("{}-{}", rendezvous, trial);
   join.rank = rank;
   join.size = size;
   join.options = segment;
+  join.domain = domain;
   return Communicator(join_shm(join, Clock::now() + 20s), options);
 }
 
@@ -63,8 +76,10 @@ void Seat::tell(std::string_view line) const {
   }
 }
 
-ForkedRanks::ForkedRanks(int size, const std::function<void(const Seat&)>& body) {
+ForkedRanks::ForkedRanks(int size, const std::function<void(const Seat&)>& body, Medium medium,
+                         const TcpOptions& tcp) {
   const auto rendezvous = fresh_rendezvous();
+  const auto store = std::make_shared<SharedStore>();
   const pid_t parent = getpid();
   for (int rank = 0; rank < size; ++rank) {
     std::array<int, 2> ends{};
@@ -75,7 +90,7 @@ ForkedRanks::ForkedRanks(int size, const std::function<void(const Seat&)>& body)
       // The other children's pipes are not ours: they must end when their writers do.
       for (const auto& sibling : children_) ::close(sibling.report);
       ::close(ends[0]);
-      live({rank, size, rendezvous, ends[1]}, parent, body);
+      live({rank, size, rendezvous, ends[1], medium, store, tcp}, parent, body);
     }
     ::close(ends[1]);
     children_.push_back({pid, ends[0], {}, {}});
@@ -153,8 +168,9 @@ std::vector<Told> ForkedRanks::finish(std::chrono::milliseconds limit) {
 }
 
 std::vector<std::string> fork_ranks(int size, const std::function<void(const Seat&)>& body,
+                                    Medium medium, const TcpOptions& tcp,
                                     std::chrono::milliseconds limit) {
-  ForkedRanks ranks(size, body);
+  ForkedRanks ranks(size, body, medium, tcp);
   std::vector<std::string> stories;
   const auto all = ranks.finish(limit);
   for (std::size_t rank = 0; rank < all.size(); ++rank) {

@@ -1,17 +1,24 @@
-// Ranks as real processes, for tests: forked, joined over shm, watched by the parent.
+// Ranks as real processes, for tests: forked, joined over shm or tcp, watched by the parent.
 #pragma once
 
 #include <sys/types.h>
 
 #include <chrono>
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include <sinew/communicator.hpp>
 #include "transport/segment.hpp"
+#include "transport/tcp/tcp.hpp"
 
 namespace sinew::test {
+
+/// By what the ranks of a test are connected.
+enum class Medium : std::uint8_t { shm, tcp };
+inline constexpr Medium kMedia[] = {Medium::shm, Medium::tcp};
+std::string_view name(Medium medium);
 
 /// What a child knows of its place in the group.
 struct Seat {
@@ -19,10 +26,13 @@ struct Seat {
   int size = 1;
   std::string rendezvous;
   int report = -1;  // where tell() writes
+  Medium medium = Medium::shm;
+  std::shared_ptr<Store> store{};  // of all children
+  TcpOptions tcp{};
 
   /// Joins a group of its own for every `trial`, so that one process serves many trials.
   [[nodiscard]] Communicator join(std::string_view trial = "all", const Options& options = {},
-                                  const SegmentOptions& segment = {}) const;
+                                  const SegmentOptions& segment = {}, int domain = -1) const;
   /// One line to the parent.
   void tell(std::string_view line) const;
 };
@@ -37,7 +47,8 @@ struct Told {
 class ForkedRanks {
  public:
   /// An exception out of `body` becomes a line "threw: ..." and exit status 1.
-  ForkedRanks(int size, const std::function<void(const Seat&)>& body);
+  ForkedRanks(int size, const std::function<void(const Seat&)>& body, Medium medium = Medium::shm,
+              const TcpOptions& tcp = {});
   ForkedRanks(const ForkedRanks&) = delete;
   ForkedRanks& operator=(const ForkedRanks&) = delete;
   ~ForkedRanks();
@@ -64,6 +75,7 @@ class ForkedRanks {
 /// Runs `body` once in each rank and gives back all they told, with a story for each rank that did
 /// not end well (so an empty list means: all went well and nobody had anything to say).
 std::vector<std::string> fork_ranks(int size, const std::function<void(const Seat&)>& body,
+                                    Medium medium = Medium::shm, const TcpOptions& tcp = {},
                                     std::chrono::milliseconds limit = std::chrono::seconds(120));
 
 /// Open descriptors of this process.

@@ -15,7 +15,9 @@ namespace sinew::test {
 struct LocalSetup {
   Options options{.timeout = std::chrono::seconds(60)};
   SegmentOptions segment{};
-  int cores = 0;  // processors the ranks share; 0: find out
+  int cores = 0;               // processors the ranks share; 0: find out
+  std::vector<int> domains{};  // of memory, one for each rank; empty: one for all
+  bool tcp = false;            // connected by sockets instead of a segment
   /// Wraps each rank's transport; empty: as it is.
   std::function<std::unique_ptr<Transport>(std::unique_ptr<Transport>)> decorate{};
 };

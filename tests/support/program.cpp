@@ -1,13 +1,16 @@
 #include "support/program.hpp"
 
 #include <fcntl.h>
+#include <gtest/gtest.h>
 #include <poll.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <csignal>
+#include <sstream>
 #include <stdexcept>
 
 namespace sinew::test {
@@ -111,6 +114,32 @@ Ran run(const std::vector<std::string>& words, const std::string& input) {
 Ran sinew(std::vector<std::string> arguments, const std::string& input) {
   arguments.insert(arguments.begin(), SINEW_PROGRAM);
   return run(arguments, input);
+}
+
+void expect_error(const std::vector<std::string>& arguments, int status, const std::string& part) {
+  const auto ran = sinew(arguments);
+  EXPECT_EQ(ran.status, status) << ran.err;
+  EXPECT_EQ(ran.out, "");
+  EXPECT_TRUE(ran.err.starts_with("sinew: ")) << ran.err;
+  EXPECT_EQ(lines_of(ran.err).size(), 1U) << ran.err;
+  EXPECT_TRUE(has(ran.err, part)) << ran.err;
+}
+
+bool has(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+std::vector<std::string> lines_of(const std::string& text) {
+  std::istringstream stream(text);
+  std::vector<std::string> lines;
+  for (std::string line; std::getline(stream, line);) lines.push_back(line);
+  return lines;
+}
+
+std::size_t widest_line(const std::string& text) {
+  std::size_t widest = 0;
+  for (const auto& line : lines_of(text)) widest = std::max(widest, line.size());
+  return widest;
 }
 
 }  // namespace sinew::test

@@ -37,4 +37,11 @@ Ran run(const std::vector<std::string>& words, const std::string& input = "");
 /// `sinew` with these arguments.
 Ran sinew(std::vector<std::string> arguments, const std::string& input = "");
 
+/// One line on stderr that has `part`, nothing on stdout, and the status.
+void expect_error(const std::vector<std::string>& arguments, int status, const std::string& part);
+
+bool has(const std::string& text, const std::string& part);
+std::vector<std::string> lines_of(const std::string& text);
+std::size_t widest_line(const std::string& text);
+
 }  // namespace sinew::test

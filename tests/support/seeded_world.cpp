@@ -112,6 +112,7 @@ ChunkMap even_map(std::uint32_t chunks, std::size_t chunk_bytes) {
 }
 
 struct Rank {
+  explicit Rank(Transport& seat) : run(seat) {}
   std::vector<std::uint64_t> input, output, result;
   std::unique_ptr<Plan> plan;
   Run run;
@@ -193,8 +194,9 @@ Ending SeededWorld::run(Sends sends, unsigned seed) {
   for (const auto& schedule : world_.ranks)
     for (const auto& step : schedule.steps) on_board |= is_board_op(step.op);
 
-  std::vector<Rank> ranks(size);
+  std::vector<Rank> ranks;
   for (std::size_t r = 0; r < size; ++r) {
+    ranks.emplace_back(*seats_[r]);
     const auto& schedule = world_.ranks[r];
     const auto bytes = chunk_elements_ * sizeof(std::uint64_t);
     Binding binding;
@@ -212,6 +214,7 @@ Ending SeededWorld::run(Sends sends, unsigned seed) {
                      reinterpret_cast<std::byte*>(ranks[r].output.data()));
   }
   const OpTag tag{++sequence_, 0xABCD};
+  const OpDescriptor descriptor;
   std::size_t left = size;
   auto ending = Ending::right;
   // One rank takes a turn. True if anything moved anywhere.
@@ -222,8 +225,7 @@ Ending SeededWorld::run(Sends sends, unsigned seed) {
     const bool fresh = !rank.begun;
     if (fresh) {
       rank.begun = true;
-      seats_[r]->enter(tag, {});
-      rank.run.begin(*seats_[r], tag);
+      rank.run.begin(tag, descriptor);
     }
     const auto progress = rank.run.poll();
     if (progress == Progress::failed) ending = Ending::failed;

@@ -121,9 +121,9 @@ class SinewScript(unittest.TestCase):
     def test_test_passes_options_to_ctest_and_reports_failure(self):
         result = self.sinew("test", "-R", "ring chain", "--full")
         self.assertEqual(result.returncode, 1)
-        for preset in ("release", "dev", "tsan"):
+        for preset in ("release", "dev", "tsan", "fuzz"):
             self.assertIn(f"{preset}: 50% tests passed", result.stdout)
-        self.assertEqual(len(self.calls("ctest")), 3)
+        self.assertEqual(len(self.calls("ctest")), 4)
         self.assertTrue(all(line.endswith("-R ring chain") for line in self.calls("ctest")))
 
     def test_help_needs_no_build(self):

@@ -1,6 +1,7 @@
 // Decorators change when things happen, or that they fail; never what arrives.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <mutex>
 
@@ -53,24 +54,151 @@ struct Standing {
   }
 };
 
-TEST(Delayed, a_message_takes_latency_and_its_time_on_the_wire) {
-  const auto hub = LocalHub::make(2);
+// Ranks over one hub, with one clock that stands. Lanes hold what the tests have on its way.
+struct Group {
   Standing clock;
-  DelayedTransport sender(hub->join(0), {100us, 1e9}, [&] { return clock(); });
-  const auto receiver = hub->join(1);
-  std::vector<std::byte> data(50'000), into(50'000);  // 50 us at 1 GB/s
-  Transfer first{1, 0, {}, 0, 0}, second{1, 0, {}, 0, 0}, in{0, 0, {}, 0, 0};
-  EXPECT_EQ(sender.send(first, data), Progress::pending);
-  EXPECT_EQ(sender.send(second, data), Progress::pending);  // waits its turn
-  clock.ns += 149'999;
-  EXPECT_EQ(sender.send(first, data), Progress::pending);
-  EXPECT_EQ(receiver->recv(in, into), Progress::pending);
-  clock.ns += 1;
-  EXPECT_EQ(sender.send(first, data), Progress::done);
-  EXPECT_EQ(receiver->recv(in, into), Progress::done);
-  EXPECT_EQ(sender.send(second, data), Progress::pending);  // its own latency begins now
-  clock.ns += 150'000;
-  EXPECT_EQ(sender.send(second, data), Progress::done);
+  std::shared_ptr<LocalHub> hub;
+  std::vector<std::unique_ptr<DelayedTransport>> ranks;
+
+  Group(int size, const Delay& delay) : hub(LocalHub::make(size, {.lane_slot_bytes = 1 << 18})) {
+    for (int rank = 0; rank < size; ++rank)
+      ranks.push_back(
+          std::make_unique<DelayedTransport>(hub->join(rank), delay, [this] { return clock(); }));
+  }
+};
+
+constexpr double kGigabit = 125e6;  // bytes a second
+
+TEST(Delayed, a_message_takes_latency_and_its_time_on_the_link) {
+  Group group(2, {100us, 1e9});
+  const std::vector<std::byte> data(50'000);  // 50 us at 1 GB/s
+  std::vector<std::byte> into(50'000);
+  Transfer first{1, 0, {}, 0, 0}, second{1, 0, {}, 0, 0}, in{0, 0, {}, 0, 0}, next{0, 0, {}, 0, 0};
+  EXPECT_EQ(group.ranks[0]->send(first, data), Progress::done);
+  EXPECT_EQ(group.ranks[0]->send(second, data), Progress::done);
+  EXPECT_EQ(group.ranks[1]->recv(in, into), Progress::pending);
+  group.clock.ns += 149'999;
+  EXPECT_EQ(group.ranks[1]->recv(in, into), Progress::pending);
+  group.clock.ns += 1;
+  EXPECT_EQ(group.ranks[1]->recv(in, into), Progress::done);
+  // The second was on its way meanwhile: it waited for the link, not for the latency.
+  EXPECT_EQ(group.ranks[1]->recv(next, into), Progress::pending);
+  group.clock.ns += 49'999;
+  EXPECT_EQ(group.ranks[1]->recv(next, into), Progress::pending);
+  group.clock.ns += 1;
+  EXPECT_EQ(group.ranks[1]->recv(next, into), Progress::done);
+}
+
+TEST(Delayed, no_size_arrives_before_its_bytes_have_been_carried) {
+  for (const std::size_t bytes : {0U, 1U, 1000U, 100'000U}) {
+    Group group(2, {1ms, kGigabit});
+    const std::vector<std::byte> data(bytes);
+    std::vector<std::byte> into(bytes);
+    Transfer out{1, 0, {}, 0, 0}, in{0, 0, {}, 0, 0};
+    EXPECT_EQ(group.ranks[0]->send(out, data), Progress::done);
+    const auto takes = 1'000'000 + static_cast<std::int64_t>(bytes) * 8;  // 8 ns a byte
+    group.clock.ns += takes - 1;
+    EXPECT_EQ(group.ranks[1]->recv(in, into), Progress::pending) << bytes;
+    group.clock.ns += 1;
+    EXPECT_EQ(group.ranks[1]->recv(in, into), Progress::done) << bytes;
+  }
+}
+
+TEST(Delayed, ranks_of_a_node_share_its_link_and_inside_it_nothing_is_delayed) {
+  Group group(4, {1ms, kGigabit, {0, 0, 1, 1}, std::make_shared<LinkTimes>(2)});
+  const std::vector<std::byte> data(125'000);  // 1 ms
+  std::vector<std::byte> into(125'000);
+  Transfer near{1, 0, {}, 0, 0}, near_in{0, 0, {}, 0, 0};
+  EXPECT_EQ(group.ranks[0]->send(near, data), Progress::done);
+  EXPECT_EQ(group.ranks[1]->recv(near_in, into), Progress::done);
+  Transfer a{2, 0, {}, 0, 0}, b{3, 0, {}, 0, 0}, back{0, 0, {}, 0, 0};
+  Transfer from_a{0, 0, {}, 0, 0}, from_b{1, 0, {}, 0, 0}, returned{2, 0, {}, 0, 0};
+  EXPECT_EQ(group.ranks[0]->send(a, data), Progress::done);
+  EXPECT_EQ(group.ranks[1]->send(b, data), Progress::done);
+  EXPECT_EQ(group.ranks[2]->send(back, data), Progress::done);  // the other way is free
+  group.clock.ns += 2'000'000;
+  EXPECT_EQ(group.ranks[2]->recv(from_a, into), Progress::done);
+  EXPECT_EQ(group.ranks[0]->recv(returned, into), Progress::done);
+  EXPECT_EQ(group.ranks[3]->recv(from_b, into), Progress::pending);  // was second in line
+  group.clock.ns += 1'000'000;
+  EXPECT_EQ(group.ranks[3]->recv(from_b, into), Progress::done);
+}
+
+TEST(Delayed, two_senders_share_the_receiving_link_too) {
+  Group group(3, {0us, kGigabit, {0, 1, 2}, std::make_shared<LinkTimes>(3)});
+  const std::vector<std::byte> data(125'000);
+  std::vector<std::byte> into(125'000);
+  Transfer a{2, 0, {}, 0, 0}, b{2, 0, {}, 0, 0}, from_a{0, 0, {}, 0, 0}, from_b{1, 0, {}, 0, 0};
+  EXPECT_EQ(group.ranks[0]->send(a, data), Progress::done);
+  EXPECT_EQ(group.ranks[1]->send(b, data), Progress::done);
+  group.clock.ns += 1'000'000;
+  EXPECT_EQ(group.ranks[2]->recv(from_a, into), Progress::done);
+  EXPECT_EQ(group.ranks[2]->recv(from_b, into), Progress::pending);
+  group.clock.ns += 1'000'000;
+  EXPECT_EQ(group.ranks[2]->recv(from_b, into), Progress::done);
+}
+
+// Nodes, so that memory is shared in them and only in them.
+test::LocalSetup on_nodes(const Delay& delay) {
+  test::LocalSetup setup;
+  setup.decorate = [delay](std::unique_ptr<Transport> inner) {
+    return std::make_unique<DelayedTransport>(std::move(inner), delay);
+  };
+  return setup;
+}
+
+TEST(Delayed, every_algorithm_that_fits_its_nodes_stays_exact) {
+  const std::vector<int> nodes{0, 0, 1, 1, 1};
+  std::vector<test::Trial> trials;
+  for (const auto& trial : test::sweep(5, nodes))
+    if (trial.algorithm->fits({0, 5, 0, 1, nodes}, {.board = true}) && trial.op == ReduceOp::sum &&
+        trial.dtype == DType::f32)
+      trials.push_back(trial);
+  EXPECT_TRUE(std::any_of(trials.begin(), trials.end(),
+                          [](const auto& t) { return t.algorithm->name == "two_level"; }));
+  test::Complaints wrong(5);
+  test::on_local(
+      5,
+      [&](Communicator& c) {
+        for (const auto& trial : trials) wrong.add(c.rank(), test::attempt(c, trial));
+      },
+      on_nodes({5us, 2e9, nodes, std::make_shared<LinkTimes>(2)}));
+  EXPECT_EQ(wrong.text(), "");
+}
+
+TEST(Delayed, slow_links_between_nodes_make_two_level_the_choice) {
+  const std::vector<int> nodes{0, 0, 0, 0, 1, 1, 1, 1};
+  test::on_local(
+      8,
+      [](Communicator& c) {
+        for (const std::size_t count : {2U, 10'000U, 1'000'000U}) {
+          const auto candidates = c.explain({.collective = Collective::allreduce, .count = count});
+          EXPECT_EQ(candidates.front().algorithm, "two_level") << count;
+        }
+        for (const auto& candidate : c.explain({.collective = Collective::allreduce, .count = 10}))
+          if (candidate.algorithm == "flat" || candidate.algorithm == "direct") {
+            EXPECT_EQ(candidate.refused, "does not fit these ranks");
+          }
+      },
+      on_nodes({1ms, kGigabit, nodes, std::make_shared<LinkTimes>(2)}));
+}
+
+TEST(Delayed, inside_a_node_a_split_group_has_its_shared_memory) {
+  const std::vector<int> nodes{0, 0, 1, 1};
+  test::on_local(
+      4,
+      [](Communicator& c) {
+        auto half = c.split(c.rank() / 2);
+        std::vector<float> data(1000, 1);
+        half.allreduce(std::span(data), ReduceOp::sum, {.algorithm = "direct"});
+        EXPECT_EQ(data[999], 2);
+        auto across = c.split(c.rank() % 2);
+        EXPECT_THROW(across.allreduce(std::span(data), ReduceOp::sum, {.algorithm = "direct"}),
+                     Error);
+        across.allreduce(std::span(data));
+        EXPECT_EQ(data[0], 4);
+      },
+      on_nodes({10us, 1e9, nodes, std::make_shared<LinkTimes>(2)}));
 }
 
 TEST(Delayed, hides_shared_memory) {

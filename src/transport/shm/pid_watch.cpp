@@ -34,8 +34,10 @@ PidWatch::~PidWatch() {
     if (entry.fd >= 0) close(entry.fd);
 }
 
+bool PidWatch::is_anyone_dead() noexcept { return poll(entries_.data(), entries_.size(), 0) > 0; }
+
 int PidWatch::find_dead() noexcept {
-  if (poll(entries_.data(), entries_.size(), 0) <= 0) return -1;
+  if (!is_anyone_dead()) return -1;
   for (std::size_t i = 0; i < entries_.size(); ++i)
     if ((entries_[i].revents & (POLLIN | POLLHUP | POLLERR)) != 0) {
       // A dead rank is reported once; whoever asks decides what it means.

@@ -18,6 +18,8 @@ class PidWatch final : public Watch {
   PidWatch& operator=(const PidWatch&) = delete;
   ~PidWatch() override;
   int find_dead() noexcept override;
+  /// Whether find_dead() has somebody to report; leaves it to be reported.
+  bool is_anyone_dead() noexcept;
 
  private:
   std::vector<pollfd> entries_;

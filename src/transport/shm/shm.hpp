@@ -16,6 +16,8 @@ struct ShmJoin {
   SegmentOptions options;
   bool pull = true;  // read other ranks' memory where that is allowed; equal on all ranks
   int cores = 0;     // processors all ranks together may use; 0: find out
+  int domain = -1;   // of memory, which this rank is in; -1: that of its processors, if any
+  Check check{};     // called while others are waited for; empty: nobody knows more
 };
 
 /// Returns when all ranks have joined. Throws Error{timeout} that names who is missing.

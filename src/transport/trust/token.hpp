@@ -16,7 +16,8 @@ struct Token {
   /// 64 hexadecimal digits. Throws Error{invalid_argument}, without showing them.
   static Token parse(std::string_view hex);
   [[nodiscard]] std::string hex() const;
-  friend bool operator==(const Token&, const Token&) = default;
+  /// Takes as long for a guess that is nearly right as for any other.
+  friend bool operator==(const Token& a, const Token& b) noexcept;
 };
 
 }  // namespace sinew

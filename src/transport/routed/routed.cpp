@@ -1,0 +1,149 @@
+#include "transport/routed/routed.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <optional>
+#include <set>
+
+#include "transport/shared_transport.hpp"
+
+namespace sinew {
+namespace {
+
+using namespace std::chrono_literals;
+
+// Nobody has measured the network; one of 10 Gbit/s and 20 us makes the choices that most need.
+constexpr NodeLink kLink{.message_ns = 20'000, .byte_ns = 0.8};
+// Shared memory cannot wake a rank that sleeps on its sockets, so that it looks up this often.
+constexpr auto kNap = 1ms;
+
+class Routed final : public Transport {
+ public:
+  explicit Routed(Routes routes)
+      : far_(std::move(routes.far)),
+        near_(std::move(routes.near)),
+        node_of_(std::move(routes.node_of)),
+        near_rank_(node_of_.size(), -1) {
+    std::vector<int> names;  // of the near ranks, by which errors should speak of them
+    for (std::size_t rank = 0; rank < node_of_.size(); ++rank) {
+      if (node_of_[rank] != own_node()) continue;
+      near_rank_[rank] = static_cast<int>(names.size());
+      names.push_back(static_cast<int>(rank));
+    }
+    if (auto* shared = dynamic_cast<SharedTransport*>(near_.get())) shared->call_ranks(names);
+  }
+
+  [[nodiscard]] std::string_view name() const noexcept override { return "auto"; }
+  [[nodiscard]] int rank() const noexcept override { return far_->rank(); }
+  [[nodiscard]] int size() const noexcept override { return far_->size(); }
+  // Steps on a board are for all ranks of a group, and no board reaches them all.
+  [[nodiscard]] Capabilities capabilities() const noexcept override { return {false, false}; }
+  [[nodiscard]] int cores() const noexcept override { return far_->cores(); }
+  [[nodiscard]] std::span<const int> node_of() const noexcept override { return node_of_; }
+  [[nodiscard]] NodeLink between_nodes() const noexcept override { return kLink; }
+
+  Progress send(Transfer& transfer, std::span<const std::byte> data) noexcept override {
+    return by(transfer, [&](Transport& way) { return way.send(transfer, data); });
+  }
+  Progress recv(Transfer& transfer, std::span<std::byte> data) noexcept override {
+    return by(transfer, [&](Transport& way) { return way.recv(transfer, data); });
+  }
+  Progress recv_reduce(Transfer& transfer, std::span<std::byte> data,
+                       const Reducer& reducer) noexcept override {
+    return by(transfer, [&](Transport& way) { return way.recv_reduce(transfer, data, reducer); });
+  }
+
+  void enter(OpTag tag, const OpDescriptor& descriptor) noexcept override {
+    if (near_) near_->enter(tag, descriptor);
+    far_->enter(tag, descriptor);
+  }
+
+  Progress park(bool moved, Deadline deadline) noexcept override {
+    if (failed_) return Progress::failed;
+    if (!near_) return far_->park(moved, deadline);
+    if (moved) {
+      near_->park(true, deadline);
+      far_->park(true, deadline);
+      return Progress::pending;
+    }
+    const auto now = Clock::now();
+    if (near_->park(false, now) == Progress::failed) return give_up(*near_, far_.get());
+    if (far_->park(false, std::min(deadline, now + kNap)) == Progress::failed)
+      return give_up(*far_, near_.get());
+    return Progress::pending;
+  }
+
+  [[nodiscard]] bool has_left(int peer) const noexcept override {
+    return is_near(peer) ? near_->has_left(near_rank(peer)) : far_->has_left(peer);
+  }
+  Progress mismatched(int peer) noexcept override {
+    return is_near(peer) ? note(near_->mismatched(near_rank(peer)), *near_, far_.get())
+                         : note(far_->mismatched(peer), *far_, near_.get());
+  }
+  [[nodiscard]] Failure failure() const override { return failed_ ? *failed_ : far_->failure(); }
+  [[nodiscard]] std::string who_is_late() const override { return far_->who_is_late(); }
+  void poison(const Failure& failure) noexcept override {
+    if (!failed_) failed_ = failure;
+    if (near_) near_->poison(failure);
+    far_->poison(failure);
+  }
+
+  std::unique_ptr<Transport> subset(std::span<const int> members, std::string_view label,
+                                    Deadline deadline) override {
+    Routes part;
+    std::vector<int> mine;
+    for (const int member : members) {
+      part.node_of.push_back(node_of_[static_cast<std::size_t>(member)]);
+      if (is_near(member)) mine.push_back(near_rank(member));
+    }
+    part.far = far_->subset(members, label, deadline);
+    if (mine.size() > 1) part.near = near_->subset(mine, label, deadline);
+    return route(std::move(part));
+  }
+
+ private:
+  [[nodiscard]] int own_node() const noexcept {
+    return node_of_[static_cast<std::size_t>(far_->rank())];
+  }
+  [[nodiscard]] int near_rank(int peer) const noexcept {
+    return near_rank_[static_cast<std::size_t>(peer)];
+  }
+  [[nodiscard]] bool is_near(int peer) const noexcept { return near_ && near_rank(peer) >= 0; }
+
+  // The transfer stays the caller's own: transports know it by its address.
+  template <class Verb>
+  Progress by(Transfer& transfer, Verb verb) noexcept {
+    if (!is_near(transfer.peer)) return note(verb(*far_), *far_, near_.get());
+    const int peer = transfer.peer;
+    transfer.peer = near_rank(peer);
+    const auto progress = verb(*near_);
+    transfer.peer = peer;
+    return note(progress, *near_, far_.get());
+  }
+  Progress note(Progress progress, const Transport& where, Transport* other) noexcept {
+    return progress == Progress::failed ? give_up(where, other) : progress;
+  }
+  // What broke one way is told along the other, and the first story is the one that counts.
+  Progress give_up(const Transport& where, Transport* other) noexcept {
+    if (!failed_) {
+      failed_ = where.failure();
+      if (other != nullptr) other->poison(*failed_);
+    }
+    return Progress::failed;
+  }
+
+  std::unique_ptr<Transport> far_, near_;
+  std::vector<int> node_of_;
+  std::vector<int> near_rank_;  // of each rank, in near_; -1: it is on another host
+  std::optional<Failure> failed_;
+};
+
+}  // namespace
+
+std::unique_ptr<Transport> route(Routes routes) {
+  const std::set<int> nodes(routes.node_of.begin(), routes.node_of.end());
+  if (nodes.size() == routes.node_of.size()) return std::move(routes.far);
+  return std::make_unique<Routed>(std::move(routes));
+}
+
+}  // namespace sinew

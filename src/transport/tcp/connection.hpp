@@ -1,0 +1,72 @@
+// A data connection: one frame going out and one coming in, each possibly half done.
+#pragma once
+
+#include <array>
+#include <memory>
+#include <span>
+
+#include "transport/tcp/socket.hpp"
+#include "transport/tcp/waiter.hpp"
+#include "transport/wire/frame.hpp"
+
+namespace sinew::tcp {
+
+class Connection {
+ public:
+  enum class Io : std::uint8_t {
+    whole,  // the frame is complete
+    part,   // some of it moved, or nothing: the kernel has no more for us now
+    ended   // the connection is closed, or broken
+  };
+
+  /// `bounce_bytes`: room for a frame that is not received where it is wanted in the end.
+  Connection(Socket socket, std::size_t bounce_bytes);
+
+  /// Begins a frame; then push() the same payload until it is whole.
+  void begin(const wire::Frame& frame, std::span<const std::byte> payload) noexcept;
+  [[nodiscard]] bool is_sending() const noexcept { return out_done_ < kIdle; }
+  Io push(std::span<const std::byte> payload) noexcept;
+
+  /// Receives a frame whose payload may go `into`, as far as it has come.
+  Io pull(std::span<std::byte> into) noexcept;
+  /// Where the payload of a whole frame is: `into`, or a short one beside its header.
+  [[nodiscard]] std::span<const std::byte> payload(std::span<std::byte> into) const noexcept {
+    return is_short(into.size()) ? std::span(in_).subspan(wire::kHeaderBytes, into.size()) : into;
+  }
+  /// Whether the header of the frame being received is here; read it, and call skip_header().
+  [[nodiscard]] bool has_header() const noexcept {
+    return !header_seen_ && in_done_ >= wire::kHeaderBytes;
+  }
+  [[nodiscard]] std::span<const std::byte, wire::kHeaderBytes> header() const noexcept {
+    return std::span(in_).first<wire::kHeaderBytes>();
+  }
+  void skip_header() noexcept { header_seen_ = true; }
+  [[nodiscard]] bool is_receiving() const noexcept { return in_done_ > 0; }
+  /// The frame is received and used: the next.
+  void finish() noexcept {
+    in_done_ = 0;
+    header_seen_ = false;
+  }
+
+  [[nodiscard]] std::byte* bounce() const noexcept { return bounce_.get(); }
+  [[nodiscard]] const Socket& socket() const noexcept { return socket_; }
+
+  Gate in, out;
+  wire::Frame arriving;  // for whoever reads headers
+
+ private:
+  // Up to here, copying a payload beside its header is cheaper than a call with two parts.
+  static constexpr std::size_t kShort = 4096;
+  static constexpr std::size_t kIdle = ~std::size_t{0};
+  static constexpr std::size_t kLineBytes = 64;
+  static bool is_short(std::size_t bytes) noexcept { return bytes <= kShort; }
+
+  Socket socket_;
+  std::unique_ptr<std::byte[]> bounce_;
+  std::size_t out_done_ = kIdle;  // bytes of header and payload
+  std::size_t in_done_ = 0;
+  bool header_seen_ = false;
+  alignas(kLineBytes) std::array<std::byte, wire::kHeaderBytes + kShort> out_, in_;
+};
+
+}  // namespace sinew::tcp

@@ -1,0 +1,64 @@
+#include "transport/tcp/control_link.hpp"
+
+#include <fmt/format.h>
+
+#include <cerrno>
+#include <cstring>
+
+namespace sinew::tcp {
+
+bool ControlLink::send(const wire::Frame& frame, std::span<const std::byte> payload) noexcept {
+  const auto bytes = wire::kHeaderBytes + payload.size();
+  if (payload.size() > wire::kMostControl || bytes > out_.size() - waiting_) return false;
+  auto sealed = frame;
+  sealed.length = static_cast<std::uint32_t>(payload.size());
+  sealed.summed = true;
+  sealed.payload_sum = wire::sum_of(payload);
+  const auto header = wire::encode(sealed);
+  std::memcpy(out_.data() + waiting_, header.data(), header.size());
+  if (!payload.empty())
+    std::memcpy(out_.data() + waiting_ + header.size(), payload.data(), payload.size());
+  waiting_ += bytes;
+  flush();
+  return true;
+}
+
+void ControlLink::flush() noexcept {
+  if (waiting_ == 0) return;
+  const auto sent = ::send(socket_.get(), out_.data(), waiting_, MSG_DONTWAIT | MSG_NOSIGNAL);
+  if (sent <= 0) return;  // if the connection is gone, read() says so
+  waiting_ -= static_cast<std::size_t>(sent);
+  std::memmove(out_.data(), out_.data() + sent, waiting_);
+}
+
+std::string ControlLink::read(const Handler& handler) {
+  while (true) {
+    const auto got = recv(socket_.get(), in_.data() + have_, in_.size() - have_, MSG_DONTWAIT);
+    if (got < 0 && (errno == EAGAIN || errno == EINTR)) return {};
+    if (got < 0) return std::strerror(errno);
+    if (got == 0) return "it was closed";
+    have_ += static_cast<std::size_t>(got);
+    if (auto fault = take_frames(handler); !fault.empty()) return fault;
+  }
+}
+
+std::string ControlLink::take_frames(const Handler& handler) {
+  std::size_t begin = 0;
+  while (have_ - begin >= wire::kHeaderBytes) {
+    wire::Frame frame;
+    const std::span<const std::byte> rest(in_.data() + begin, have_ - begin);
+    const auto refusal = wire::decode(rest.first<wire::kHeaderBytes>(), frame);
+    if (refusal != wire::Refusal::none) return fmt::format("it carried {}", wire::name(refusal));
+    if (frame.length > wire::kMostControl) return "it carried too long a control frame";
+    if (rest.size() < wire::kHeaderBytes + frame.length) break;
+    const auto payload = rest.subspan(wire::kHeaderBytes, frame.length);
+    if (wire::sum_of(payload) != frame.payload_sum) return "it carried a damaged control frame";
+    handler(frame, payload);
+    begin += wire::kHeaderBytes + frame.length;
+  }
+  have_ -= begin;
+  std::memmove(in_.data(), in_.data() + begin, have_);
+  return {};
+}
+
+}  // namespace sinew::tcp

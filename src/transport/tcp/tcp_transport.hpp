@@ -1,0 +1,89 @@
+// The transport over sockets: transfers cut into frames, each checked before it is used.
+#pragma once
+
+#include <functional>
+#include <vector>
+
+#include "transport/tcp/connection.hpp"
+#include "transport/tcp/mesh.hpp"
+#include "transport/tcp/peers.hpp"
+
+namespace sinew::tcp {
+
+class TcpTransport final : public Transport {
+ public:
+  TcpTransport(const TcpJoin& join, Mesh mesh);
+  ~TcpTransport() override;
+
+  [[nodiscard]] std::string_view name() const noexcept override { return "tcp"; }
+  [[nodiscard]] int rank() const noexcept override { return join_.rank; }
+  [[nodiscard]] int size() const noexcept override { return join_.size; }
+  [[nodiscard]] Capabilities capabilities() const noexcept override { return {}; }
+  [[nodiscard]] int cores() const noexcept override { return cores_; }
+  Progress send(Transfer& transfer, std::span<const std::byte> data) noexcept override;
+  Progress recv(Transfer& transfer, std::span<std::byte> data) noexcept override;
+  Progress recv_reduce(Transfer& transfer, std::span<std::byte> data,
+                       const Reducer& reducer) noexcept override;
+  void enter(OpTag tag, const OpDescriptor& descriptor) noexcept override {
+    peers_.enter(tag, descriptor);
+  }
+  Progress park(bool moved, Deadline deadline) noexcept override;
+  Progress mismatched(int peer) noexcept override { return peers_.mismatched(peer); }
+  [[nodiscard]] Failure failure() const override { return peers_.failure(); }
+  [[nodiscard]] std::string who_is_late() const override { return peers_.who_is_late(); }
+  void poison(const Failure& failure) noexcept override { peers_.poison(failure); }
+  std::unique_ptr<Transport> subset(std::span<const int> members, std::string_view label,
+                                    Deadline deadline) override;
+
+ private:
+  /// One channel to or from one peer: the transfer whose turn it is, and how far it has come.
+  struct Flow {
+    const Transfer* turn = nullptr;   // begun and not finished: all others wait until it is
+    std::uint64_t frames = 0;         // of the transfer
+    std::uint64_t done = 0;           // frames of it
+    std::vector<std::uint64_t> next;  // frame for each stream
+  };
+  Flow& flow(std::vector<Flow>& flows, const Transfer& transfer) noexcept {
+    return flows[static_cast<std::size_t>(transfer.peer) * kChannels + transfer.channel];
+  }
+  Connection& connection(const Transfer& transfer, std::size_t stream) noexcept {
+    return connections_
+        [static_cast<std::size_t>(transfer.peer)]
+        [static_cast<std::size_t>(slots_.of(transfer.channel, static_cast<int>(stream))) - 1];
+  }
+  bool begin(Flow& flow, const Transfer& transfer, std::size_t bytes) noexcept;
+  Progress send_frame(Transfer& transfer, std::span<const std::byte> data, Flow& flow,
+                      std::size_t stream) noexcept;
+  template <class Target>
+  Progress receive(Transfer& transfer, std::span<std::byte> data, Target target) noexcept;
+  template <class Target>
+  Progress receive_frame(Transfer& transfer, std::span<std::byte> data, Flow& flow,
+                         std::size_t stream, Target target) noexcept;
+  Progress check_header(Connection& from, const Transfer& transfer, std::uint64_t offset,
+                        std::size_t length, std::size_t total) noexcept;
+  Progress refuse(int peer, Errc code, const std::string& why) noexcept;
+  Progress ended(Gate& gate, int peer, bool awaited) noexcept;
+  Progress park_slowly(Deadline deadline) noexcept;
+  void yield() noexcept;
+  Progress not_parked() noexcept;
+  void linger() noexcept;
+
+  TcpJoin join_;
+  int cores_;
+  Slots slots_;
+  std::size_t chunk_;
+  std::vector<std::vector<Connection>> connections_;  // [peer][slot - 1]
+  Peers peers_;
+  Waiter waiter_;
+  std::vector<Flow> sending_, receiving_;
+  bool moved_ = false;     // bytes, since the last park: even if no frame became complete
+  std::uint32_t dry_ = 0;  // attempts in vain since the last park
+
+  // Waiting, from cheap to dear: see park_slowly().
+  bool is_crowded_;  // there are more ranks than cores
+  int spins_ = 200, yields_ = 40;
+  int idle_ = 0;
+  int sleep_first_ = 0;  // waits left that skip yielding, because a stranger has our core
+};
+
+}  // namespace sinew::tcp

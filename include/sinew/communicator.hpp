@@ -23,7 +23,8 @@ struct Options {
   bool deterministic = false;     // only algorithms that combine in rank order
   std::string algorithm{};        // for every collective that has it; "": choose by cost
   std::uint64_t chunk_bytes = 0;  // pipelining; 0: choose
-  std::string transport{};        // of connect(): "auto", "shm", "tcp", "mpi"; "": as SINEW_TRANSPORT says
+  std::string
+      transport{};  // of connect(): "auto", "shm", "tcp", "mpi"; "": as SINEW_TRANSPORT says
 };
 
 /// What may differ from call to call.

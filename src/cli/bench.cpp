@@ -177,9 +177,8 @@ class Run {
     BenchJob job(setup_of(o_));
     const auto ours = our_contenders(o_, collectives_);
     for (const auto& [contender, algorithm] : ours) job.add(contender, algorithm);
-    play_all(job.size(), ours, {{}, o_.percentiles, ours.size() > 1}, [&](const bench::Case& what) {
-      return job.play(what, o_.rounds, limits_of(o_));
-    });
+    play_all(job.size(), ours, {{}, o_.percentiles, ours.size() > 1},
+             [&](const bench::Case& what) { return job.play(what, o_.rounds, limits_of(o_)); });
   }
   [[nodiscard]] const std::vector<BenchRow>& rows() const noexcept { return rows_; }
 

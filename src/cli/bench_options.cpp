@@ -70,8 +70,9 @@ void check_mpi(const BenchOptions& o) {
   if (o.buffers == "shared")
     throw Error(Errc::unsupported, "--buffers shared: ranks over mpi share no memory");
   if (!o.emulate.empty())
-    throw Error(Errc::unsupported, "--emulate delays what ranks of --transport shm, local or tcp "
-                                   "send, not mpi's");
+    throw Error(Errc::unsupported,
+                "--emulate delays what ranks of --transport shm, local or tcp "
+                "send, not mpi's");
 }
 
 void check_words(const BenchOptions& o) {

@@ -43,8 +43,10 @@ std::unique_ptr<Transport> MpiTransport::join(const PluginJoin& join) {
 }
 
 MpiTransport::MpiTransport(MPI_Comm comm, std::vector<Resident> residents, Describe describe)
-    : residents_(std::move(residents)), cores_(shared_cores(residents_)),
-      node_of_(nodes_of(residents_)), describe_(describe) {
+    : residents_(std::move(residents)),
+      cores_(shared_cores(residents_)),
+      node_of_(nodes_of(residents_)),
+      describe_(describe) {
   MPI_Comm_rank(comm, &rank_);
   MPI_Comm_size(comm, &size_);
   MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);

@@ -3,9 +3,13 @@
 #include <fmt/format.h>
 #include <mpi.h>
 #include <time.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <cstdio>
 #include <cstdlib>
+#include <system_error>
+#include <thread>
 
 #include <sinew/error.hpp>
 #include <sinew/transport.hpp>
@@ -15,7 +19,8 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr auto kPatience = 5s;         // with ranks of a job that failed
+constexpr auto kPatience = 5s;  // with ranks of a job that failed
+constexpr auto kLongestFinalize = 10s;
 constexpr auto kLastMessages = 500ms;  // to be taken off the wire, when all have come to the end
 
 void doze() noexcept {
@@ -51,7 +56,7 @@ void Process::start() {
     if (MPI_Init_thread(nullptr, nullptr, MPI_THREAD_MULTIPLE, &granted) != MPI_SUCCESS)
       throw Error(Errc::system, "MPI_Init_thread failed");
     started_here_ = true;
-    std::atexit([] { get().end(); });
+    on_exit([](int status, void*) { get().end(status); }, nullptr);
   }
   check_thread();
   if (!watched_) watch_end();
@@ -63,11 +68,12 @@ void Process::check_thread() {
   MPI_Query_thread(&level);
   MPI_Is_thread_main(&is_main);
   if (level >= MPI_THREAD_SERIALIZED || is_main != 0) return;
-  throw Error(Errc::unsupported,
-              fmt::format("MPI was started with {}, so that only its main thread may use it: make "
-                          "communicators there, or start MPI by MPI_Init_thread with "
-                          "MPI_THREAD_MULTIPLE",
-                          level == MPI_THREAD_SINGLE ? "MPI_THREAD_SINGLE" : "MPI_THREAD_FUNNELED"));
+  throw Error(
+      Errc::unsupported,
+      fmt::format("MPI was started with {}, so that only its main thread may use it: make "
+                  "communicators there, or start MPI by MPI_Init_thread with "
+                  "MPI_THREAD_MULTIPLE",
+                  level == MPI_THREAD_SINGLE ? "MPI_THREAD_SINGLE" : "MPI_THREAD_FUNNELED"));
 }
 
 // MPI_Finalize deletes the attributes of MPI_COMM_SELF before anything else, which is the
@@ -136,12 +142,27 @@ bool Process::everyone_came() noexcept {
   return done != 0;
 }
 
+// MPICH 4.0 over the tcp of UCX may not come back from MPI_Finalize, whatever the program did. All
+// ranks are at the end, so that nothing is lost by leaving.
+void Process::leave_in_time(int status) noexcept {
+  try {
+    std::thread([status] {
+      std::this_thread::sleep_for(kLongestFinalize);
+      std::fflush(nullptr);
+      ::_exit(status);
+    }).detach();
+  } catch (const std::system_error&) {  // no thread to be had: as without
+  }
+}
+
 // A rank that leaves without MPI_Finalize makes mpirun end the job, which is right when others are
 // stuck.
-void Process::end() noexcept {
+void Process::end(int status) noexcept {
   if (!is_alive()) return;
   for (auto* open : std::vector<Open*>(open_)) open->close();
-  if (everyone_came()) MPI_Finalize();
+  if (!everyone_came()) return;
+  leave_in_time(status);
+  MPI_Finalize();
 }
 
 }  // namespace sinew::mpi

@@ -46,7 +46,8 @@ class Process {
   void watch_end();
   void close_all() noexcept;
   bool everyone_came() noexcept;
-  void end() noexcept;
+  static void leave_in_time(int status) noexcept;
+  void end(int status) noexcept;
 
   std::mutex mutex_;  // communicators may belong to different threads
   bool started_here_ = false;

@@ -1,7 +1,7 @@
 // Ranks that do not agree, come late, or not at all: named to the others, within their deadline.
 #include <fmt/format.h>
 
-#include <cstdlib>
+#include <csignal>
 #include <functional>
 #include <thread>
 
@@ -128,6 +128,44 @@ Lines absent() {
   if (text == "no error") wrong.emplace_back("an operation that was given up went well");
   control.barrier();
   return wrong;
+}
+
+// What a rank sent before it left arrives; what it never sent is an error at once, for whoever
+// waits and for whoever only tests.
+Lines unread() {
+  Lines wrong;
+  auto control = join();
+  for (const bool only_tests : {false, true}) {
+    auto c = join(20s);
+    if (c.rank() == 1) {
+      const std::vector<std::int32_t> data(3000, 7);
+      for (const std::uint32_t tag : {4U, 5U}) c.send(std::span<const std::int32_t>(data), 0, tag);
+    }
+    if (c.rank() != 0) continue;
+    for (const std::uint32_t tag : {5U, 4U}) {
+      std::vector<std::int32_t> in(3000);
+      c.recv(std::span(in), 1, tag);
+      if (in.front() != 7 || in.back() != 7) wrong.emplace_back("wrong data");
+    }
+    std::vector<std::int32_t> more(10);
+    const auto request = c.irecv(std::span(more), 1, 9);
+    const auto text = error_of([&] {
+      while (only_tests && !c.test(request)) {
+      }
+      c.wait(request);
+    });
+    expect_text(wrong, text, "from rank 1 with tag 9 cannot finish: rank 1 has left");
+  }
+  control.barrier();
+  return wrong;
+}
+
+Lines dies() {
+  auto c = join();
+  c.barrier();
+  if (c.rank() == 1) ::raise(SIGKILL);
+  c.barrier();
+  return {"a barrier without a rank"};
 }
 
 }  // namespace sinew::test

@@ -6,6 +6,8 @@
 #include <cstring>
 #include <numeric>
 #include <optional>
+#include <string>
+#include <thread>
 #include <vector>
 
 #include <sinew/sinew.hpp>
@@ -40,11 +42,26 @@ bool own_traffic_is_undisturbed(const World& world, sinew::Communicator& communi
   return good;
 }
 
+// A program that promised MPI to use one thread only is held to it.
+bool other_thread_is_refused() {
+  std::string said = "nothing";
+  std::thread([&] {
+    try {
+      sinew::connect({.transport = "mpi"});
+    } catch (const sinew::Error& error) {
+      said = error.what();
+    }
+  }).join();
+  return said.starts_with("MPI was started with MPI_THREAD_FUNNELED");
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   const bool outlives = argc > 1 && std::strcmp(argv[1], "outlives") == 0;
-  MPI_Init(&argc, &argv);
+  const bool funneled = argc > 1 && std::strcmp(argv[1], "funneled") == 0;
+  int level = 0;
+  MPI_Init_thread(&argc, &argv, funneled ? MPI_THREAD_FUNNELED : MPI_THREAD_SINGLE, &level);
   World world;
   MPI_Comm_rank(MPI_COMM_WORLD, &world.rank);
   MPI_Comm_size(MPI_COMM_WORLD, &world.size);
@@ -53,6 +70,8 @@ int main(int argc, char** argv) {
     fmt::print("rank {}: {}\n", world.rank, what);
     wrong = 1;
   };
+  if (level == MPI_THREAD_FUNNELED && !other_thread_is_refused())
+    complain("a thread that may not use MPI did");
   std::optional<sinew::Communicator> communicator(sinew::connect({.transport = "mpi"}));
   if (communicator->rank() != world.rank || communicator->size() != world.size)
     complain("another place in Sinew's group than in MPI_COMM_WORLD");

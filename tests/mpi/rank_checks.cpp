@@ -1,12 +1,14 @@
 #include "mpi/rank_checks.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cstdlib>
 #include <numeric>
 #include <thread>
 
+#include "runtime/mpi_plugin.hpp"
 #include "support/exact_data.hpp"
 
 namespace sinew::test {
@@ -65,6 +67,31 @@ Lines large() {
         continue;
       if (auto what = attempt(communicator, trial); !what.empty()) wrong.push_back(std::move(what));
     }
+  return wrong;
+}
+
+// Two ranks on each of two hosts: all know it, and so do the groups they make.
+Lines hosts() {
+  Lines wrong;
+  const auto expect = [&](Transport& transport, const std::vector<int>& wanted) {
+    const auto node_of = transport.node_of();
+    if (std::vector<int>(node_of.begin(), node_of.end()) == wanted) return;
+    wrong.push_back(
+        fmt::format("hosts [{}], not [{}]", fmt::join(node_of, " "), fmt::join(wanted, " ")));
+  };
+  const auto all = join_mpi("", process_environment(), Clock::now() + 60s);
+  expect(*all, {0, 0, 1, 1});
+  const int apart[] = {1, 2}, together[] = {2, 3};
+  const auto subset = [&](std::span<const int> members, std::string_view label) {
+    return all->subset(members, label, Clock::now() + 60s);
+  };
+  if (std::ranges::find(apart, all->rank()) != std::end(apart))
+    expect(*subset(apart, "apart"), {0, 1});
+  if (std::ranges::find(together, all->rank()) != std::end(together))
+    expect(*subset(together, "together"), {});
+  auto communicator = join();
+  Trial trial{&find_algorithm(Collective::allreduce, "ring"), 70'003, DType::f32, ReduceOp::sum};
+  if (auto what = attempt(communicator, trial); !what.empty()) wrong.push_back(std::move(what));
   return wrong;
 }
 
@@ -179,7 +206,7 @@ Lines threads() {
 Lines many() {
   Lines wrong;
   auto all = join();
-  for (int i = 0; i < 3000; ++i) {
+  for (int i = 0; i < 2200; ++i) {
     auto one = all.dup();
     const Numbers stray(static_cast<std::size_t>(1 + i % 3 * 1000), -1);
     if (i % 4 == 0) one.isend(std::span<const std::int32_t>(stray), (one.rank() + 1) % one.size());

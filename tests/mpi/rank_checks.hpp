@@ -28,6 +28,7 @@ std::size_t allocations_so_far() noexcept;
 // rank_checks.cpp: what works.
 Lines data();
 Lines large();
+Lines hosts();
 Lines messages();
 Lines groups();
 Lines threads();
@@ -41,5 +42,7 @@ Lines late();
 Lines left();
 Lines alone();
 Lines absent();
+Lines unread();
+Lines dies();
 
 }  // namespace sinew::test

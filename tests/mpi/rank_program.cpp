@@ -24,6 +24,7 @@ using namespace sinew::test;  // NOLINT: a list of its functions
 constexpr Check kChecks[] = {
     {"data", data},
     {"large", large},
+    {"hosts", hosts},
     {"messages", messages},
     {"groups", groups},
     {"threads", threads},
@@ -35,6 +36,8 @@ constexpr Check kChecks[] = {
     {"left", left},
     {"alone", alone},
     {"absent", absent},
+    {"unread", unread},
+    {"dies", dies},
 };
 
 Lines run(const Check& check) {

@@ -23,8 +23,12 @@ struct Options {
   bool deterministic = false;     // only algorithms that combine in rank order
   std::string algorithm{};        // for every collective that has it; "": choose by cost
   std::uint64_t chunk_bytes = 0;  // pipelining; 0: choose
-  std::string
-      transport{};  // of connect(): "auto", "shm", "tcp", "mpi"; "": as SINEW_TRANSPORT says
+  /// Of connect(): "auto", "shm", "tcp", "mpi"; "": as SINEW_TRANSPORT says.
+  std::string transport{};
+  bool tls = false;  // of connect(): TLS over sockets, as with SINEW_TLS=1
+  /// What the user should know although nothing is lost: strangers who knock at the job's port.
+  /// Rarely called, perhaps from another thread; empty: nobody is told.
+  std::function<void(std::string_view)> warn{};
 };
 
 /// What may differ from call to call.
@@ -69,6 +73,13 @@ struct Candidate {
   std::string_view refused;  // why it does not fit, or ""
 };
 
+/// Bytes that one call moved out of this rank and into it. What is handed over in shared memory is
+/// sent once, when it is put there, and received by each rank that reads it.
+struct Moved {
+  std::uint64_t sent = 0;
+  std::uint64_t received = 0;
+};
+
 class Communicator;
 
 /// Memory all ranks of the node can address. Collectives on it copy less, or nothing. Must not
@@ -103,6 +114,10 @@ class Communicator {
   [[nodiscard]] int rank() const noexcept;
   [[nodiscard]] int size() const noexcept;
   [[nodiscard]] std::string_view transport() const noexcept;
+
+  /// What the last blocking collective moved. Counted from its schedule when asked, so that calls
+  /// pay nothing for it.
+  [[nodiscard]] Moved last_moved() const noexcept;
 
   /// Any collective, blocking and not. Runs on one communicator advance in the order they were
   /// started; dup() gives one that overlaps.

@@ -87,6 +87,7 @@ struct Communicator::State {
 
   void prepare(Active& active, const Call& call) {
     if (broken) throw *broken;
+    alone.planned = nullptr;  // the planner may forget it
     Planned& planned = planner.plan(call);
     active.planned = &planned;
     ++planned.users;
@@ -302,6 +303,12 @@ int Communicator::rank() const noexcept { return state_->transport->rank(); }
 int Communicator::size() const noexcept { return state_->transport->size(); }
 std::string_view Communicator::transport() const noexcept { return state_->transport->name(); }
 
+Moved Communicator::last_moved() const noexcept {
+  const auto* planned = state_->alone.planned;
+  if (planned == nullptr) return {};
+  return {planned->plan.bytes_sent(), planned->plan.bytes_received()};
+}
+
 void Communicator::run(const Call& call) {
   if (!state_->queue.empty()) return wait(start(call));
   state_->prepare(state_->alone, call);
@@ -410,7 +417,10 @@ SharedBuffer::~SharedBuffer() {
   if (arena_ != nullptr) arena_->free(begin_);
 }
 
-void Communicator::install(const World& world) { state_->planner.install(world); }
+void Communicator::install(const World& world) {
+  state_->alone.planned = nullptr;  // the planner forgets plans
+  state_->planner.install(world);
+}
 std::vector<Candidate> Communicator::explain(const Call& call) const {
   return state_->planner.explain(call);
 }

@@ -8,8 +8,8 @@ target_include_directories(old_plugin PRIVATE ${PROJECT_SOURCE_DIR}/src
 target_compile_definitions(mpi_plugin_test PRIVATE SINEW_OLD_PLUGIN="$<TARGET_FILE:old_plugin>")
 add_dependencies(mpi_plugin_test old_plugin)
 
-target_sources(hosts_test PRIVATE ${PROJECT_SOURCE_DIR}/src/mpi/hosts.cpp)  # the part without MPI
-target_link_libraries(hosts_test PRIVATE PkgConfig::xxhash)
+target_sources(mpi_hosts_test PRIVATE ${PROJECT_SOURCE_DIR}/src/mpi/hosts.cpp)  # the part without MPI
+target_link_libraries(mpi_hosts_test PRIVATE PkgConfig::xxhash)
 
 add_executable(mpi_rank_program ${here}/rank_program.cpp ${here}/rank_checks.cpp
                                 ${here}/failure_checks.cpp)

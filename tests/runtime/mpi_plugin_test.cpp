@@ -94,5 +94,10 @@ TEST(Connect, refuses_transports_it_does_not_know) {
   EXPECT_TRUE(says(error_of([] { connect({.transport = "mpy"}); }), "did you mean 'mpi'?"));
 }
 
+TEST(Connect, over_mpi_promises_no_TLS) {
+  EXPECT_TRUE(says(error_of([] { connect({.transport = "mpi", .tls = true}); }),
+                   "what an MPI sends is not sealed"));
+}
+
 }  // namespace
 }  // namespace sinew

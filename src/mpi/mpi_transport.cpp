@@ -15,7 +15,9 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr int kSpinsAlone = 300;  // looks, each a call of MPI: ranks have a core each
+// Looks, each a call of MPI, where ranks have a core each: longer than a chunk takes. A yield may
+// give the core to a stranger for a whole slice, in each chunk anew.
+constexpr int kSpinsAlone = 4000;
 constexpr int kSpinsCrowded = 1;  // ranks share cores: whoever we wait for may need ours
 constexpr int kYields = 1000;
 constexpr Clock::duration kShortestSleep = 20us, kLongestSleep = 500us;

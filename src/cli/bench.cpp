@@ -116,7 +116,34 @@ void print_explanation(std::FILE* to, const bench::Case& what, int ranks,
 
 struct Ours {
   std::string contender, algorithm;
+  BenchSetup setup{};
+  std::string knob{}, value{};  // what a sweep varies
 };
+
+// The same ranks once for each value.
+std::vector<Ours> swept(const Ours& one, const Sweep& sweep) {
+  std::vector<Ours> all;
+  for (const auto& value : sweep.values)
+    all.push_back({fmt::format("sinew:{}={}", sweep.knob, value), one.algorithm,
+                   with_knob(one.setup, sweep.knob, value), sweep.knob, value});
+  return all;
+}
+
+// How fast `contender` is with `first` as 1: the median over rounds, in which both had a turn.
+std::optional<double> speed_beside(const bench::Result& result, const std::string& first,
+                                   const std::string& contender) {
+  std::vector<double> speeds;
+  for (const auto& round : result.rounds) {
+    const auto *one = round.turn(first), *other = round.turn(contender);
+    if (one == nullptr || other == nullptr || one->samples_us.empty() || other->samples_us.empty())
+      continue;
+    speeds.push_back(bench::summarize(one->samples_us).p50_us /
+                     bench::summarize(other->samples_us).p50_us);
+  }
+  if (speeds.empty()) return {};
+  std::nth_element(speeds.begin(), speeds.begin() + std::ssize(speeds) / 2, speeds.end());
+  return speeds[speeds.size() / 2];
+}
 
 std::vector<Ours> our_contenders(const BenchOptions& o,
                                  const std::vector<bench::Collective>& collectives) {
@@ -149,14 +176,34 @@ class Run {
  public:
   Run(const BenchOptions& o, BenchStyle style)
       : o_(o), collectives_(collectives_of(o)), peers_(peers_of(o)), style_(style) {
-    if (style_ == BenchStyle::csv) fmt::print("{}", BenchTable(style_, {peers_}, 0).head());
+    const auto knob = o.sweeps.empty() ? "" : "knob";  // each line names its own
+    if (style_ == BenchStyle::csv)
+      fmt::print("{}", BenchTable(style_, {peers_, false, false, knob}, 0).head());
   }
 
   void play_all(int ranks) {
+    const auto sweeps = sweeps_of(o_);
+    if (sweeps.empty()) play_all(ranks, {});
+    for (const auto& sweep : sweeps) play_all(ranks, sweep);
+  }
+  /// All processes of an MPI job come here together.
+  void play_in_job() {
+    const auto ours = contenders({});
+    BenchJob job(setup_of(o_));
+    for (const auto& one : ours) job.add(one.contender, one.setup);
+    play_all(job.size(), ours, {{}, o_.percentiles, ours.size() > 1, ""},
+             [&](const bench::Case& what) { return job.play(what, o_.rounds, limits_of(o_)); });
+  }
+  [[nodiscard]] const std::vector<BenchRow>& rows() const noexcept { return rows_; }
+
+ private:
+  using Play = std::function<bench::Result(const bench::Case&)>;
+
+  void play_all(int ranks, const Sweep& sweep) {
     bench::Tournament tournament(ranks);
-    const auto ours = our_contenders(o_, collectives_);
+    const auto ours = contenders(sweep);
     add_ours(tournament, ours, ranks);
-    BenchTable::Shown shown{{}, o_.percentiles, ours.size() > 1};
+    BenchTable::Shown shown{{}, o_.percentiles, ours.size() > 1 && sweep.knob.empty(), sweep.knob};
     for (const auto& peer : peers_)
       if (tournament.add(peer == "hand"
                              ? bench::ContenderSpec{peer, hand_written_ranks(!o_.no_bind)}
@@ -172,19 +219,6 @@ class Run {
       fmt::print(stderr, "sinew: {} is out: {}\n", failure.contender, failure.story);
   }
 
-  /// All processes of an MPI job come here together.
-  void play_in_job() {
-    BenchJob job(setup_of(o_));
-    const auto ours = our_contenders(o_, collectives_);
-    for (const auto& [contender, algorithm] : ours) job.add(contender, algorithm);
-    play_all(job.size(), ours, {{}, o_.percentiles, ours.size() > 1},
-             [&](const bench::Case& what) { return job.play(what, o_.rounds, limits_of(o_)); });
-  }
-  [[nodiscard]] const std::vector<BenchRow>& rows() const noexcept { return rows_; }
-
- private:
-  using Play = std::function<bench::Result(const bench::Case&)>;
-
   void play_all(int ranks, const std::vector<Ours>& ours, BenchTable::Shown shown,
                 const Play& measure) {
     if (style_ == BenchStyle::nccl)
@@ -198,11 +232,19 @@ class Run {
     for (const auto collective : collectives_) play(measure, collective, ranks, ours, table);
   }
 
-  void add_ours(bench::Tournament& tournament, const std::vector<Ours>& ours, int ranks) const {
-    for (const auto& [contender, algorithm] : ours) {
-      auto setup = setup_of(o_);
-      setup.algorithm = algorithm;
-      if (!tournament.add({contender, sinew_ranks(setup)}))
+  // One for each algorithm, or for each value of the knob that is swept.
+  [[nodiscard]] std::vector<Ours> contenders(const Sweep& sweep) const {
+    auto ours = our_contenders(o_, collectives_);
+    for (auto& one : ours) {
+      one.setup = setup_of(o_);
+      one.setup.algorithm = one.algorithm;
+    }
+    return sweep.knob.empty() ? ours : swept(ours.front(), sweep);
+  }
+
+  static void add_ours(bench::Tournament& tournament, const std::vector<Ours>& ours, int ranks) {
+    for (const auto& one : ours) {
+      if (!tournament.add({one.contender, sinew_ranks(one.setup)}))
         throw Error(Errc::system, fmt::format("{} ranks did not start: {}", ranks,
                                               tournament.failures().back().story));
     }
@@ -222,7 +264,15 @@ class Run {
       if (o_.explain)
         print_explanation(style_ == BenchStyle::nccl ? stdout : stderr, what, ranks,
                           candidates_for(what, ranks, setup_of(o_)));
-      for (const auto& [contender, algorithm] : ours) add_row(result, contender, algorithm, table);
+      for (const auto& one : ours) {
+        if (!add_row(result, one)) continue;
+        auto& row = rows_.back();
+        row.knob = one.knob;
+        row.value = one.value;
+        if (!row.knob.empty())
+          row.speed = speed_beside(result, ours.front().contender, one.contender);
+        show(row, table);
+      }
     }
   }
 
@@ -237,19 +287,21 @@ class Run {
     return text;
   }
 
-  void add_row(const bench::Result& result, const std::string& contender,
-               const std::string& algorithm, const BenchTable& table) {
-    if (!bench::over_rounds(result, contender)) return;
+  bool add_row(const bench::Result& result, const Ours& one) {
+    if (!bench::over_rounds(result, one.contender)) return false;
     const auto& what = result.what;
-    auto chosen = algorithm;
+    auto chosen = one.algorithm;
     if (chosen.empty())
-      chosen =
-          o_.buffers == "shared" && what.collective == bench::Collective::allreduce
-              ? "shared"
-              : std::string(candidates_for(what, result.ranks, setup_of(o_)).front().algorithm);
-    rows_.push_back(make_row(o_, result, contender, chosen, peers_));
+      chosen = o_.buffers == "shared" && what.collective == bench::Collective::allreduce
+                   ? "shared"
+                   : std::string(candidates_for(what, result.ranks, one.setup).front().algorithm);
+    rows_.push_back(make_row(o_, result, one.contender, chosen, peers_));
+    return true;
+  }
+
+  void show(const BenchRow& row, const BenchTable& table) const {
     if (style_ == BenchStyle::json) return;
-    fmt::print("{}", table.line(rows_.back()));
+    fmt::print("{}", table.line(row));
     std::fflush(stdout);
   }
 

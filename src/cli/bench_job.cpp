@@ -32,6 +32,11 @@ void check(const BenchOptions& o, const MpiSeat& seat) {
     throw Error(
         Errc::invalid_argument,
         fmt::format("-p {}, but mpirun started {} ranks; leave -p out", o.ranks, seat.size));
+  if (!o.sweeps.empty())
+    throw Error(Errc::invalid_argument,
+                fmt::format("--sweep starts ranks once for each value: leave mpirun out, `sinew "
+                            "bench ... --transport mpi --mpi {} -p {} --sweep {}`",
+                            name(seat.mpi), seat.size, o.sweeps.front()));
   if (!o.against.empty())
     throw Error(Errc::invalid_argument,
                 fmt::format("--against needs a program that starts all contenders: leave mpirun "
@@ -113,16 +118,13 @@ class BenchJob::Meeting final : public bench::Meeting {
 };
 
 BenchJob::BenchJob(const BenchSetup& setup)
-    : setup_(setup),
-      all_(join_mpi(setup.mpi, process_environment(), Clock::now() + 60s),
+    : all_(join_mpi(setup.mpi, process_environment(), Clock::now() + 60s),
            {.timeout = 60s, .chunk_bytes = setup.chunk_bytes}),
       meeting_(std::make_unique<Meeting>(all_.dup())) {}
 
 BenchJob::~BenchJob() = default;
 
-void BenchJob::add(const std::string& name, const std::string& algorithm) {
-  auto setup = setup_;
-  setup.algorithm = algorithm;
+void BenchJob::add(const std::string& name, const BenchSetup& setup) {
   entrants_.push_back({name, make_contender(all_.dup(), setup)});
 }
 

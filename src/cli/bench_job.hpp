@@ -30,7 +30,7 @@ class BenchJob {
   BenchJob& operator=(const BenchJob&) = delete;
 
   [[nodiscard]] int size() const noexcept { return all_.size(); }
-  void add(const std::string& name, const std::string& algorithm);
+  void add(const std::string& name, const BenchSetup& setup);
   /// Like Tournament::play(), and the same on all ranks.
   bench::Result play(const bench::Case& what, int rounds, const bench::Limits& limits);
 
@@ -42,7 +42,6 @@ class BenchJob {
   };
   bench::Turn take_turn(Entrant& entrant, const bench::Limits& limits, bench::Session* session);
 
-  BenchSetup setup_;
   Communicator all_;
   std::unique_ptr<Meeting> meeting_;
   std::vector<Entrant> entrants_;

@@ -157,6 +157,7 @@ TEST(Job, bench_refuses_what_makes_no_sense_under_mpirun) {
   says({}, "mpirun started 2 of this program");
   says({"--transport", "mpi", "-p", "3"}, "-p 3, but mpirun started 2");
   says({"--transport", "mpi", "--against", "gloo"}, "--against needs");
+  says({"--transport", "mpi", "--sweep", "chunk=64K,1M"}, "--sweep starts ranks");
 }
 
 }  // namespace

@@ -16,7 +16,7 @@ inline constexpr std::uint64_t kSampleNs = 200'000;
 /// The buffers of one case, kept from round to round.
 class Session {
  public:
-  Session(Control& control, Contender& contender, const Case& what);
+  Session(Meeting& meeting, Contender& contender, const Case& what);
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
   ~Session();
@@ -35,7 +35,7 @@ class Session {
   std::uint32_t warm_up(const Limits& limits);
   void rewrite() noexcept;
 
-  Control& control_;
+  Meeting& meeting_;
   Contender& contender_;
   Case what_;
   std::span<std::byte> input_memory_;

@@ -16,6 +16,7 @@ namespace sinew {
 /// What is benchmarked, the same for all sizes of a run.
 struct BenchSetup {
   std::string transport = "shm";
+  std::string mpi;        // where that is mpi: which one
   std::string algorithm;  // "": choose
   bool shared_buffers = false;
   bool bind = true;                               // a core each, where there are enough
@@ -40,6 +41,13 @@ Collective collective_of(bench::Collective collective);
 
 /// Starts a group of Sinew ranks for a tournament.
 bench::Launcher sinew_ranks(const BenchSetup& setup);
+
+/// One rank as a contender.
+std::unique_ptr<bench::Contender> make_contender(Communicator communicator,
+                                                 const BenchSetup& setup);
+/// The same, in the hands of the parent that measures.
+void serve_as_sinew(bench::Control& control, std::unique_ptr<Transport> transport,
+                    const BenchSetup& setup);
 
 /// The `rank`-th processor this process may use, for itself alone.
 void bind_to_core(int rank);

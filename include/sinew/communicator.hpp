@@ -311,6 +311,15 @@ class Communicator {
   Communicator split(int color, int key = 0);
   Communicator dup() { return split(0, rank()); }
 
+  /// After a failure: a communicator of those who are left, ranked in the same order, for all of
+  /// them to call. Whoever died or left is not waited for; whoever is silent is, for `patience`
+  /// (0: the timeout of the options, or 2 s if a timeout is what broke this one), and then given
+  /// up. Throws Error{expelled} on a rank that was given up, and Error{minority} where too few are
+  /// left (docs/failures.md). This one stays of no use.
+  Communicator shrink(std::chrono::nanoseconds patience = std::chrono::nanoseconds{0});
+  /// How often the group has been shrunk.
+  [[nodiscard]] std::uint32_t epoch() const noexcept;
+
   /// Throws Error{unsupported} where ranks share no memory.
   SharedBuffer alloc_shared(std::size_t bytes);
 
@@ -333,6 +342,7 @@ class Communicator {
                    std::size_t own) const;
 
   struct State;
+  explicit Communicator(std::unique_ptr<State> state) noexcept;
   std::unique_ptr<State> state_;
 };
 

@@ -10,6 +10,7 @@
 #include "runtime/mailbox.hpp"
 #include "runtime/planner.hpp"
 #include "runtime/run.hpp"
+#include "runtime/shrink.hpp"
 #include "transport/arena.hpp"
 #include "transport/shared_transport.hpp"
 
@@ -65,6 +66,7 @@ struct Communicator::State {
   std::uint32_t fingerprint = 0;
   std::uint32_t finished = 0;  // sequence of the last operation that is done
   std::uint32_t subsets = 0;
+  std::uint32_t epoch = 0;
   std::deque<Active> queue;  // started and not done; only the first runs
   Active alone;              // a blocking call with nothing queued
   std::optional<Error> broken;
@@ -178,7 +180,7 @@ struct Communicator::State {
       if (at.passes > 1) where += fmt::format(" (slice {} of {})", at.pass + 1, at.passes);
     }
     if (active.begun != Clock::time_point{})
-      context.elapsed_ns = static_cast<std::uint64_t>((Clock::now() - active.begun).count());
+      context.elapsed_ns = static_cast<std::uint64_t>((transport->now() - active.begun).count());
     broken =
         Error(failure.code,
               fmt::format("rank {}, {} #{}{}: {}", transport->rank(), describe(active.descriptor()),
@@ -226,12 +228,12 @@ struct Communicator::State {
       bool moved = alone.run.moved();
       poll_messages(moved);
       if (idle == kBeforeClock) {
-        alone.begun = Clock::now();
+        alone.begun = transport->now();
         alone.deadline = alone.begun + alone.limit;
       }
       if (transport->park(moved, alone.deadline) == Progress::failed) return Progress::failed;
       progress = alone.run.poll();
-      if (idle > kBeforeClock && idle % 16 == 0 && Clock::now() > alone.deadline)
+      if (idle > kBeforeClock && idle % 16 == 0 && transport->now() > alone.deadline)
         time_out(alone, alone.deadline - alone.begun);
     }
     transport->park(true, alone.deadline);
@@ -248,7 +250,7 @@ struct Communicator::State {
   void wait_until(Finished is_finished, std::chrono::nanoseconds limit,
                   const std::function<std::string()>& what, int peer) {
     if (broken) throw *broken;
-    const auto begun = Clock::now();
+    const auto begun = transport->now();
     const auto deadline = begun + limit;
     bool moved = poll_all();
     while (!is_finished()) {
@@ -258,7 +260,7 @@ struct Communicator::State {
       }
       moved = poll_all();
       if (!moved && peer >= 0) fail_if_left(peer, is_finished, what);
-      if (!moved && Clock::now() > deadline) {
+      if (!moved && transport->now() > deadline) {
         if (peer < 0 && !queue.empty()) time_out(queue.front(), limit);
         end_message({Errc::timeout, transport->rank(),
                      fmt::format("rank {}: {} did not finish within {:.1f} s", transport->rank(),
@@ -294,6 +296,7 @@ struct Communicator::State {
 
 Communicator::Communicator(std::unique_ptr<Transport> transport, Options options)
     : state_(std::make_unique<State>(std::move(transport), std::move(options))) {}
+Communicator::Communicator(std::unique_ptr<State> state) noexcept : state_(std::move(state)) {}
 Communicator::Communicator(Communicator&&) noexcept = default;
 Communicator& Communicator::operator=(Communicator&&) noexcept = default;
 Communicator::~Communicator() = default;
@@ -377,9 +380,9 @@ Communicator Communicator::split(int color, int key) {
   });
   const auto label = fmt::format("{}.{}", ++state_->subsets, color);
   try {
-    return Communicator(
-        state_->transport->subset(members, label, Clock::now() + state_->options.timeout),
-        state_->options);
+    return Communicator(state_->transport->subset(
+                            members, label, state_->transport->now() + state_->options.timeout),
+                        state_->options);
   } catch (const Error& error) {
     if (error.code() != Errc::peer_lost) throw;
     state_->broken = Error(error.code(), fmt::format("rank {}, split: {}", rank(), error.what()),
@@ -387,6 +390,25 @@ Communicator Communicator::split(int color, int key) {
     throw *state_->broken;
   }
 }
+
+Communicator Communicator::shrink(std::chrono::nanoseconds patience) {
+  constexpr std::chrono::nanoseconds kAfterTimeout = std::chrono::seconds(2);
+  auto& old = *state_;
+  if (!old.broken) {
+    const auto why = fmt::format("rank {} asked for a new group (shrink)", rank());
+    old.transport->poison({Errc::peer_lost, rank(), why});
+    old.broken = Error(Errc::peer_lost, why, {.rank = rank(), .peer = rank()});
+  }
+  // Whoever a timeout was about has been waited for already.
+  if (patience.count() <= 0)
+    patience = old.broken->code() == Errc::timeout ? std::min(old.options.timeout, kAfterTimeout)
+                                                   : old.options.timeout;
+  auto survivors = sinew::shrink(*old.transport, {old.epoch + 1, patience});
+  auto next = std::make_unique<State>(std::move(survivors.transport), old.options);
+  next->epoch = old.epoch + 1;
+  return Communicator(std::move(next));
+}
+std::uint32_t Communicator::epoch() const noexcept { return state_->epoch; }
 
 SharedBuffer Communicator::alloc_shared(std::size_t bytes) {
   Arena* arena = state_->transport->arena();

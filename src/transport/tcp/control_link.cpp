@@ -1,11 +1,26 @@
 #include "transport/tcp/control_link.hpp"
 
 #include <fmt/format.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 
 #include <cerrno>
 #include <cstring>
 
 namespace sinew::tcp {
+namespace {
+
+// After a long silence a reset may come from a machine that has only given the connection up. Each
+// machine answers the other's questions (see tune()) every few seconds while it is there.
+bool was_near(const Socket& socket) noexcept {
+  constexpr std::uint32_t kRecentMs = 12'000;
+  tcp_info info{};
+  socklen_t bytes = sizeof info;
+  return getsockopt(socket.get(), IPPROTO_TCP, TCP_INFO, &info, &bytes) == 0 &&
+         info.tcpi_last_ack_recv < kRecentMs;
+}
+
+}  // namespace
 
 bool ControlLink::send(const wire::Frame& frame, std::span<const std::byte> payload) noexcept {
   const auto bytes = wire::kHeaderBytes + payload.size();
@@ -35,7 +50,10 @@ std::string ControlLink::read(const Handler& handler) {
   while (true) {
     const auto got = recv(socket_.get(), in_.data() + have_, in_.size() - have_, MSG_DONTWAIT);
     if (got < 0 && (errno == EAGAIN || errno == EINTR)) return {};
-    if (got < 0) return std::strerror(errno);
+    const int error = got < 0 ? errno : 0;
+    // A reset is as good as an end, if the other machine was there a moment ago.
+    was_closed_ = got == 0 || (error == ECONNRESET && was_near(socket_));
+    if (got < 0) return std::strerror(error);
     if (got == 0) return "it was closed";
     have_ += static_cast<std::size_t>(got);
     if (auto fault = take_frames(handler); !fault.empty()) return fault;

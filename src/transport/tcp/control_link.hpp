@@ -26,6 +26,9 @@ class ControlLink {
   /// will not be.
   std::string read(const Handler& handler);
 
+  /// Whether the other end closed it, or its process died. Otherwise it only went silent.
+  [[nodiscard]] bool was_closed() const noexcept { return was_closed_; }
+
   [[nodiscard]] const Socket& socket() const noexcept { return socket_; }
 
  private:
@@ -36,6 +39,7 @@ class ControlLink {
   std::size_t waiting_ = 0;  // bytes of out_
   std::array<std::byte, wire::kHeaderBytes + wire::kMostControl> in_{};
   std::size_t have_ = 0;  // bytes of in_
+  bool was_closed_ = false;
 };
 
 }  // namespace sinew::tcp

@@ -11,6 +11,7 @@
 
 #include <sinew/error.hpp>
 #include "kernel/reduce.hpp"
+#include "transport/tcp/relay.hpp"
 
 namespace sinew::tcp {
 namespace {
@@ -57,12 +58,17 @@ TcpTransport::TcpTransport(const TcpJoin& join, Mesh mesh)
       slots_{join.options.streams},
       chunk_(join.options.chunk),
       connections_(take_data(mesh, slots_, chunk_)),
-      peers_(join.rank, join.epoch, take_control(mesh)),
+      own_peers_(std::make_shared<Peers>(join.rank, join.epoch, take_control(mesh))),
+      peers_(*own_peers_),
+      hotline_(peers_, [this](const Regroup& whom, Deadline deadline,
+                              const Check& check) { return regroup(whom, deadline, check); }),
       waiter_(peers_.descriptor(),
               2 * static_cast<std::size_t>(join.size) * static_cast<std::size_t>(slots_.count())),
       sending_(static_cast<std::size_t>(join.size) * kChannels),
       receiving_(sending_.size()),
       is_crowded_(join.size > cores_) {
+  if (join_.check) join_.store = nullptr;  // both were for joining only
+  join_.check = nullptr;
   if (const char* e = getenv("T_SPIN")) spins_ = atoi(e);
   if (const char* e = getenv("T_YIELD")) yields_ = atoi(e);
   for (auto* flows : {&sending_, &receiving_})
@@ -320,12 +326,41 @@ void TcpTransport::yield() noexcept {
 
 std::unique_ptr<Transport> TcpTransport::subset(std::span<const int> members,
                                                 std::string_view label, Deadline deadline) {
+  return join_tcp(part(members, label,
+                       [this] {
+                         if (peers_.poll() != Progress::failed) return;
+                         const auto why = failure();
+                         throw Error(why.code, why.why, {.rank = join_.rank, .peer = why.peer});
+                       }),
+                  deadline);
+}
+
+TcpJoin TcpTransport::part(std::span<const int> members, std::string_view label,
+                           const Check& check) const {
   auto part = join_;
   part.group = fmt::format("{}/{}", join_.group, label);
   part.rank =
       static_cast<int>(std::find(members.begin(), members.end(), join_.rank) - members.begin());
   part.size = static_cast<int>(members.size());
-  return join_tcp(part, deadline);
+  part.store = std::make_shared<Relay>(own_peers_, join_.rank,
+                                       std::vector<int>(members.begin(), members.end()), check);
+  part.check = check;
+  return part;
+}
+
+// A rank that was given up finds the conclusion on its connections, as long as they are open.
+std::unique_ptr<Transport> TcpTransport::regroup(const Regroup& whom, Deadline deadline,
+                                                 const Check& check) {
+  auto next = part(whom.members, whom.label, check);
+  next.epoch = whom.epoch;
+  next.previous = own_peers_;
+  for (int peer = 0; peer < size(); ++peer)
+    if (std::find(whom.members.begin(), whom.members.end(), peer) == whom.members.end() &&
+        !peers_.is_gone(peer)) {
+      next.kept.push_back(own_peers_);
+      break;
+    }
+  return join_tcp(next, deadline);
 }
 
 }  // namespace sinew::tcp

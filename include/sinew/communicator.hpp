@@ -24,6 +24,9 @@ struct Options {
   std::string algorithm{};        // for every collective that has it; "": choose by cost
   std::uint64_t chunk_bytes = 0;  // pipelining; 0: choose
   std::string transport{};        // of connect(): "auto", "shm", "tcp"; "": as SINEW_TRANSPORT says
+  /// Called with who is late when a wait has taken a tenth of its timeout, and then each time it
+  /// has taken twice as long. Must not throw.
+  std::function<void(const std::string&)> on_warning{};
 };
 
 /// What may differ from call to call.

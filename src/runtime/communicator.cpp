@@ -47,6 +47,7 @@ struct Active {
   std::chrono::nanoseconds limit{};
   Deadline deadline{};
   Clock::time_point begun{};
+  Clock::time_point warned{};  // or when to, if not yet
 
   [[nodiscard]] OpDescriptor descriptor() const {
     auto descriptor = planned->descriptor;
@@ -189,6 +190,10 @@ struct Communicator::State {
     throw *broken;
   }
 
+  [[nodiscard]] static std::string story_of(const Active& active) {
+    return fmt::format("{} #{}", describe(active.descriptor()), active.tag.sequence);
+  }
+
   [[noreturn]] void fail_message() {
     const auto failure = transport->failure();
     broken = Error(failure.code,
@@ -207,6 +212,17 @@ struct Communicator::State {
                                    describe(active.descriptor()), active.tag.sequence,
                                    transport->who_is_late())});
     raise(active, failure);
+  }
+
+  // A rank that is late may be computing, stopped or slow: people want to know before it is given
+  // up.
+  void warn_if_late(Clock::time_point now, Clock::time_point begun, Clock::time_point& at,
+                    const std::function<std::string()>& what) const {
+    if (!options.on_warning || now < at) return;
+    at = now + (now - begun);
+    options.on_warning(
+        fmt::format("rank {}, {}: still waiting after {:.1f} s: {}", transport->rank(), what(),
+                    std::chrono::duration<double>(now - begun).count(), transport->who_is_late()));
   }
 
   // A blocking call on an idle communicator: no queue, and no clock until a wait gets long.
@@ -230,11 +246,15 @@ struct Communicator::State {
       if (idle == kBeforeClock) {
         alone.begun = transport->now();
         alone.deadline = alone.begun + alone.limit;
+        alone.warned = alone.begun + alone.limit / 10;
       }
       if (transport->park(moved, alone.deadline) == Progress::failed) return Progress::failed;
       progress = alone.run.poll();
-      if (idle > kBeforeClock && idle % 16 == 0 && transport->now() > alone.deadline)
+      if (idle <= kBeforeClock || idle % 16 != 0) continue;
+      const auto now = transport->now();
+      if (now > alone.deadline && progress == Progress::pending)
         time_out(alone, alone.deadline - alone.begun);
+      warn_if_late(now, alone.begun, alone.warned, [&] { return story_of(alone); });
     }
     transport->park(true, alone.deadline);
     return progress;
@@ -252,6 +272,7 @@ struct Communicator::State {
     if (broken) throw *broken;
     const auto begun = transport->now();
     const auto deadline = begun + limit;
+    auto warned = begun + limit / 10;
     bool moved = poll_all();
     while (!is_finished()) {
       if (transport->park(moved, deadline) == Progress::failed) {
@@ -260,7 +281,10 @@ struct Communicator::State {
       }
       moved = poll_all();
       if (!moved && peer >= 0) fail_if_left(peer, is_finished, what);
-      if (!moved && transport->now() > deadline) {
+      if (moved) continue;
+      const auto now = transport->now();
+      warn_if_late(now, begun, warned, what);
+      if (now > deadline) {
         if (peer < 0 && !queue.empty()) time_out(queue.front(), limit);
         end_message({Errc::timeout, transport->rank(),
                      fmt::format("rank {}: {} did not finish within {:.1f} s", transport->rank(),

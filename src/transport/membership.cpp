@@ -70,6 +70,7 @@ Membership::Membership(int rank, int size, Rule rule)
       suspects_(size),
       came_(size),
       asked_(size),
+      asked_without_(size),
       answered_(size),
       members_(size) {
   accepted_.members = best_.members = RankSet(size);
@@ -101,11 +102,7 @@ void Membership::hear(int from, const Notice& notice) {
     case Notice::Kind::here:
       break;
     case Notice::Kind::ask:
-      if (notice.ballot < promised_)
-        say(from, {.kind = Notice::Kind::refuse, .ballot = promised_});
-      else if (notice.ballot > promised_)
-        question_ = Question{notice.ballot, notice.gone};
-      answer();
+      take_question(from, notice);
       break;
     case Notice::Kind::promise:
       take_promise(from, notice);
@@ -128,10 +125,23 @@ void Membership::hear(int from, const Notice& notice) {
 }
 
 // Promises only once it has seen the deaths itself: then nothing that the dead said is on its way.
+void Membership::take_question(int from, const Notice& notice) {
+  if (notice.ballot < promised_)
+    say(from, {.kind = Notice::Kind::refuse, .ballot = promised_});
+  else if (notice.gone.is_within(gone_))
+    promise(notice.ballot);
+  else if (!question_ || question_->ballot < notice.ballot)
+    question_ = Question{notice.ballot, notice.gone};
+}
+
 void Membership::answer() {
   if (!question_ || !question_->gone.is_within(gone_)) return;
   const auto ballot = question_->ballot;
   question_.reset();
+  promise(ballot);
+}
+
+void Membership::promise(Ballot ballot) {
   if (ballot <= promised_) return;
   promised_ = ballot;
   attempt_.reset();
@@ -198,7 +208,7 @@ void Membership::lead() {
   if (decision_ || expelled_) return;
   const auto hopefuls = this->hopefuls();
   const bool leads = hopefuls.list().front() == rank_;
-  const bool stale = phase_ == Phase::asking    ? asked_ != hopefuls
+  const bool stale = phase_ == Phase::asking    ? asked_ != hopefuls || asked_without_ != gone_
                      : phase_ == Phase::joining ? !members_.is_within(hopefuls)
                                                 : false;
   if (phase_ != Phase::idle && (!leads || stale)) phase_ = Phase::idle;
@@ -212,6 +222,7 @@ void Membership::ask() {
   ballot_ = next * static_cast<Ballot>(size_) + static_cast<Ballot>(rank_) + 1;
   phase_ = Phase::asking;
   asked_ = hopefuls();
+  asked_without_ = gone_;
   answered_ = RankSet(size_);
   best_ = {0, RankSet(size_)};
   const Notice question{.kind = Notice::Kind::ask, .ballot = ballot_, .gone = gone_};
@@ -251,7 +262,9 @@ void Membership::append_to(std::vector<std::uint64_t>& state) const {
   const auto add = [&](const RankSet& set) {
     state.insert(state.end(), set.words().begin(), set.words().end());
   };
-  for (const auto* set : {&gone_, &suspects_, &came_, &asked_, &answered_, &members_}) add(*set);
+  for (const auto* set :
+       {&gone_, &suspects_, &came_, &asked_, &asked_without_, &answered_, &members_})
+    add(*set);
   state.insert(state.end(), {promised_, seen_, accepted_.ballot, ballot_, best_.ballot,
                              static_cast<std::uint64_t>(phase_), waits_ ? 1U : 0U,
                              expelled_ ? 1U : 0U, question_ ? question_->ballot : 0,

@@ -125,7 +125,9 @@ class Membership {
   [[nodiscard]] RankSet hopefuls() const { return all_.without(gone_).without(suspects_); }
   void say(int to, Notice notice);
   void tell_all(const Notice& notice);
+  void take_question(int from, const Notice& notice);
   void answer();
+  void promise(Ballot ballot);
   void take_promise(int from, const Notice& notice);
   void lead();
   void ask();
@@ -150,7 +152,7 @@ class Membership {
   // As one who leads.
   Phase phase_ = Phase::idle;
   Ballot ballot_ = 0, seen_ = 0;  // ours; the highest of others that refused it
-  RankSet asked_{}, answered_{};
+  RankSet asked_{}, asked_without_{}, answered_{};
   Attempt best_{};  // the latest that one of the asked has joined before
   RankSet members_{};
   bool waits_ = false;  // for the next retry()

@@ -136,6 +136,70 @@ TEST_P(Shrink, after_kill_9_survivors_agree_and_their_next_sum_is_right) {
   EXPECT_EQ(test::open_descriptors(), descriptors);
 }
 
+// One rank is stopped; the others name it, go on without it, and it cannot come back.
+void stop_and_go_on(test::Medium medium) {
+  constexpr auto kTimeout = 600ms;
+  test::ForkedRanks ranks(
+      3,
+      [&](const test::Seat& seat) {
+        std::string warning;
+        Options options{.timeout = kTimeout};
+        options.on_warning = [&](const std::string& text) { warning = text; };
+        auto c = seat.join("stop", options);
+        c.barrier();
+        seat.tell("ready");
+        std::vector<float> data(2000, 1);
+        try {
+          while (true) c.allreduce(std::span(data));
+        } catch (const Error& error) {
+          seat.tell(fmt::format("{}: {}", name(error.code()), error.what()));
+        }
+        try {
+          c = c.shrink();
+        } catch (const Error& error) {
+          seat.tell(fmt::format("{}: {}", name(error.code()), error.what()));
+          return;
+        }
+        seat.tell(warning);
+        seat.tell(fmt::format("sum {}", summed_bits(c, seat.rank)));
+        // The stopped one comes back meanwhile.
+        for (int i = 0; i < 100; ++i) {
+          c.allreduce(std::span(data));
+          std::this_thread::sleep_for(10ms);
+        }
+        seat.tell(fmt::format("sum {}", summed_bits(c, seat.rank)));
+      },
+      medium);
+  ASSERT_TRUE(ranks.wait_for_lines(1, 20s));
+  ranks.signal(2, SIGSTOP);
+  const auto stopped = Clock::now();
+  ASSERT_TRUE(ranks.wait_for_lines_of({0, 1}, 4, 10s));
+  EXPECT_LT(Clock::now() - stopped, 2 * kTimeout + 1s);
+  ranks.signal(2, SIGCONT);
+  const auto all = ranks.finish(20s);
+  for (const int rank : {0, 1}) {
+    const auto& lines = all[static_cast<std::size_t>(rank)].lines;
+    ASSERT_EQ(lines.size(), 5U) << fmt::format("{}", fmt::join(lines, "; "));
+    EXPECT_EQ(lines[1].substr(0, 8), "timeout:") << lines[1];
+    EXPECT_NE(lines[1].find("rank 2"), std::string::npos) << lines[1];
+    EXPECT_NE(lines[2].find("still waiting after"), std::string::npos) << lines[2];
+    EXPECT_NE(lines[2].find("rank 2"), std::string::npos) << lines[2];
+    EXPECT_EQ(lines[3], all[0].lines[3]);
+    EXPECT_EQ(lines[4], lines[3]);
+    EXPECT_EQ(std::stoull(lines[3].substr(4)) % 1000, 3U) << lines[3];
+    EXPECT_EQ(all[static_cast<std::size_t>(rank)].status, 0);
+  }
+  const auto& lines = all[2].lines;
+  ASSERT_EQ(lines.size(), 3U) << fmt::format("{}", fmt::join(lines, "; "));
+  EXPECT_NE(lines[1].find("went on without it"), std::string::npos) << lines[1];
+  EXPECT_EQ(lines[2].substr(0, 9), "expelled:") << lines[2];
+}
+
+TEST_P(Shrink, a_stopped_rank_is_named_given_up_and_cannot_come_back) {
+  const int trials = std::getenv("SINEW_FULL") != nullptr ? 10 : 2;
+  for (int trial = 0; trial < trials && !HasFatalFailure(); ++trial) stop_and_go_on(GetParam());
+}
+
 TEST(ShrinkLocal, works_again_and_again_until_one_is_left) {
   constexpr int kSize = 5;
   const auto errors = test::try_local(kSize, [](Communicator& first) {

@@ -1,8 +1,11 @@
 // How fast the kernels are on this machine: fold, pair and copy from one cache line to far past the
-// caches, beside the loop a person would write by hand.
+// caches, beside the loop a person would write by hand; and selection, beside the bare accumulate.
 #include <benchmark/benchmark.h>
 
+#include <algorithm>
 #include <array>
+#include <chrono>
+#include <cmath>
 #include <cstddef>
 #include <cstring>
 #include <memory>
@@ -11,7 +14,9 @@
 #include <vector>
 
 #include "kernel/copy.hpp"
+#include "kernel/large_buffer.hpp"
 #include "kernel/reduce.hpp"
+#include "kernel/top_k.hpp"
 
 #if defined(__x86_64__)
 #include <immintrin.h>
@@ -102,6 +107,74 @@ void by_hand(benchmark::State& state) {
 }
 BENCHMARK(by_hand)->Arg(64)->Arg(4 << 10)->Arg(64 << 10)->Arg(1 << 20)->Arg(64 << 20);
 #endif
+
+// Selection from a gradient of 27,569,568 elements with heavy tails and layers of different scale.
+// Each iteration is one round of all contenders, so that what the machine does to one it does to
+// all; the counters are the ratios of medians that matter.
+class Selection {
+ public:
+  explicit Selection(double density)
+      : items_(static_cast<std::size_t>(kElements * density)), top_(kElements, items_) {
+    std::uint64_t state = 88172645463325252U;
+    for (std::size_t i = 0; i < kElements; ++i) {
+      state = state * 6364136223846793005U + 1442695040888963407U;
+      const double u = (static_cast<double>(state >> 11) + 0.5) * 0x1p-53 - 0.5;
+      const double layer = 1 + std::sin(static_cast<double>(i / 1000000)) * 0.9;
+      gradient_.data()[i] =
+          static_cast<float>(layer * (u < 0 ? std::log(1 + 2 * u) : -std::log(1 - 2 * u)));
+    }
+    std::memset(kept_.data(), 0, kElements * sizeof(float));
+    std::memset(sum_.data(), 0, kElements * sizeof(float));
+  }
+
+  void round() {
+    const auto reducer = sinew::find_reducer(sinew::DType::f32, sinew::ReduceOp::sum);
+    time(accumulate_, [&] {
+      reducer.pair(reinterpret_cast<std::byte*>(kept_.data()),
+                   reinterpret_cast<const std::byte*>(gradient_.data()), kElements);
+    });
+    time(fused_, [&] { top_.accumulate(gradient_.all(), kept_.all(), sum_.all()); });
+    time(kth_, [&] { top_.choose(gradient_.all()); });
+  }
+
+  void report(benchmark::State& state) {
+    const double bare = median(accumulate_);
+    state.counters["accumulate_ms"] = bare;
+    state.counters["fused_ms"] = median(fused_);
+    state.counters["kth_ms"] = median(kth_);
+    state.counters["fused/accumulate"] = median(fused_) / bare;
+    state.counters["kth/accumulate"] = median(kth_) / bare;
+  }
+
+ private:
+  static constexpr std::size_t kElements = 27569568;
+
+  template <class Work>
+  static void time(std::vector<double>& into, Work work) {
+    const auto begin = std::chrono::steady_clock::now();
+    work();
+    const auto elapsed = std::chrono::steady_clock::now() - begin;
+    into.push_back(std::chrono::duration<double, std::milli>(elapsed).count());
+  }
+  static double median(std::vector<double> values) {
+    const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+    std::nth_element(values.begin(), middle, values.end());
+    return *middle;
+  }
+
+  std::size_t items_;
+  sinew::TopK top_;
+  sinew::LargeBuffer<float> gradient_{kElements}, kept_{kElements}, sum_{kElements};
+  std::vector<double> accumulate_, fused_, kth_;
+};
+
+void selection(benchmark::State& state) {
+  Selection selection(static_cast<double>(state.range(0)) / 1000);
+  selection.round();
+  for (auto _ : state) selection.round();
+  selection.report(state);
+}
+BENCHMARK(selection)->ArgName("per_mille")->Arg(20)->Arg(10)->Arg(1)->Iterations(9);
 
 const std::vector<std::int64_t> kInputs{2, 4, 8};
 const std::vector<std::int64_t> kSizes{64, 4 << 10, 64 << 10, 1 << 20, 64 << 20};

@@ -18,10 +18,12 @@ LEAVES = ["cli", "mpi", "preload", "torch", "python", "cuda"]
 PUBLIC = {  # include/sinew/: the layer of each header
     "algorithms.hpp": "collective",
     "communicator.hpp": "runtime",
+    "compression.hpp": "compress",
     "draw.hpp": "schedule",
     "error.hpp": "base",
     "schedule.hpp": "schedule",
-    "sinew.hpp": "runtime",
+    "scheme.hpp": "compress",
+    "sinew.hpp": "compress",
     "trace.hpp": "trace",
     "transport.hpp": "transport",
     "types.hpp": "base",

@@ -24,9 +24,11 @@ struct Options {
   std::string algorithm{};        // for every collective that has it; "": choose by cost
   std::uint64_t chunk_bytes = 0;  // pipelining; 0: choose
   std::string transport{};        // of connect(): "auto", "shm", "tcp"; "": as SINEW_TRANSPORT says
-  /// Called with who is late when a wait has taken a tenth of its timeout, and then each time it
-  /// has taken twice as long. Must not throw.
-  std::function<void(const std::string&)> on_warning{};
+  bool tls = false;               // of connect(): TLS over sockets, as with SINEW_TLS=1
+  /// What the user should know although nothing is lost: strangers who knock at the job's port; who
+  /// is late, when a wait has taken a tenth of its timeout, and again each time it has taken twice
+  /// as long. Rarely called, perhaps from another thread; empty: nobody is told.
+  std::function<void(std::string_view)> warn{};
 };
 
 /// What may differ from call to call.
@@ -71,6 +73,13 @@ struct Candidate {
   std::string_view refused;  // why it does not fit, or ""
 };
 
+/// Bytes that one call moved out of this rank and into it. What is handed over in shared memory is
+/// sent once, when it is put there, and received by each rank that reads it.
+struct Moved {
+  std::uint64_t sent = 0;
+  std::uint64_t received = 0;
+};
+
 class Communicator;
 
 /// Memory all ranks of the node can address. Collectives on it copy less, or nothing. Must not
@@ -105,6 +114,10 @@ class Communicator {
   [[nodiscard]] int rank() const noexcept;
   [[nodiscard]] int size() const noexcept;
   [[nodiscard]] std::string_view transport() const noexcept;
+
+  /// What the last blocking collective moved. Counted from its schedule when asked, so that calls
+  /// pay nothing for it.
+  [[nodiscard]] Moved last_moved() const noexcept;
 
   /// Any collective, blocking and not. Runs on one communicator advance in the order they were
   /// started; dup() gives one that overlaps.

@@ -3,9 +3,11 @@
 
 #include <sinew/algorithms.hpp>
 #include <sinew/communicator.hpp>
+#include <sinew/compression.hpp>
 #include <sinew/draw.hpp>
 #include <sinew/error.hpp>
 #include <sinew/schedule.hpp>
+#include <sinew/scheme.hpp>
 #include <sinew/trace.hpp>
 #include <sinew/transport.hpp>
 #include <sinew/types.hpp>

@@ -142,6 +142,7 @@ std::optional<int> parse_bench(BenchOptions& o, int argc, char** argv) {
       ->capture_default_str();
   app.add_option("--congestion", o.setup.tcp.congestion, "congestion control by name (tcp)");
   app.add_flag("--no-checksum", o.no_checksum, "do not sum payloads (tcp)");
+  app.add_flag("--tls", o.setup.tcp.tls, "seal everything by TLS (tcp)");
   app.add_option("--schedule", o.setup.schedule, "a schedule document to verify and run");
   app.add_option("--style", o.style, "nccl, csv or json")->capture_default_str();
   app.add_option("-o", o.folder, "run folder: bench.json is written there");

@@ -90,6 +90,7 @@ struct Communicator::State {
 
   void prepare(Active& active, const Call& call) {
     if (broken) throw *broken;
+    alone.planned = nullptr;  // the planner may forget it
     Planned& planned = planner.plan(call);
     active.planned = &planned;
     ++planned.users;
@@ -218,11 +219,11 @@ struct Communicator::State {
   // up.
   void warn_if_late(Clock::time_point now, Clock::time_point begun, Clock::time_point& at,
                     const std::function<std::string()>& what) const {
-    if (!options.on_warning || now < at) return;
+    if (!options.warn || now < at) return;
     at = now + (now - begun);
-    options.on_warning(
-        fmt::format("rank {}, {}: still waiting after {:.1f} s: {}", transport->rank(), what(),
-                    std::chrono::duration<double>(now - begun).count(), transport->who_is_late()));
+    options.warn(fmt::format("rank {}, {}: still waiting after {:.1f} s: {}", transport->rank(),
+                             what(), std::chrono::duration<double>(now - begun).count(),
+                             transport->who_is_late()));
   }
 
   // A blocking call on an idle communicator: no queue, and no clock until a wait gets long.
@@ -328,6 +329,12 @@ Communicator::~Communicator() = default;
 int Communicator::rank() const noexcept { return state_->transport->rank(); }
 int Communicator::size() const noexcept { return state_->transport->size(); }
 std::string_view Communicator::transport() const noexcept { return state_->transport->name(); }
+
+Moved Communicator::last_moved() const noexcept {
+  const auto* planned = state_->alone.planned;
+  if (planned == nullptr) return {};
+  return {planned->plan.bytes_sent(), planned->plan.bytes_received()};
+}
 
 void Communicator::run(const Call& call) {
   if (!state_->queue.empty()) return wait(start(call));
@@ -456,7 +463,10 @@ SharedBuffer::~SharedBuffer() {
   if (arena_ != nullptr) arena_->free(begin_);
 }
 
-void Communicator::install(const World& world) { state_->planner.install(world); }
+void Communicator::install(const World& world) {
+  state_->alone.planned = nullptr;  // the planner forgets plans
+  state_->planner.install(world);
+}
 std::vector<Candidate> Communicator::explain(const Call& call) const {
   return state_->planner.explain(call);
 }

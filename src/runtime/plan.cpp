@@ -178,6 +178,26 @@ void Plan::find_remote(const Step& step, BoundStep& bound) const {
   }
 }
 
+std::uint64_t Plan::bytes_sent() const noexcept {
+  std::uint64_t bytes = 0;
+  for (const auto& step : steps) {
+    if (step.op == Op::send || step.op == Op::publish) bytes += step.bytes;
+    if (step.op == Op::gather_reduce_all) bytes += (step.waits_end - step.waits_begin) * step.bytes;
+  }
+  return bytes;
+}
+
+std::uint64_t Plan::bytes_received() const noexcept {
+  std::uint64_t bytes = 0;
+  for (const auto& step : steps) {
+    if (step.op == Op::recv || step.op == Op::recv_reduce) bytes += step.bytes;
+    // A gather reads from everybody it waits for.
+    if (is_board_op(step.op) && step.op != Op::publish)
+      bytes += (step.waits_end - step.waits_begin) * step.bytes;
+  }
+  return bytes;
+}
+
 bool Plan::reduces_anything() const {
   return std::any_of(schedule_.steps.begin(), schedule_.steps.end(), [](const Step& step) {
     return step.op == Op::recv_reduce || step.op == Op::reduce || step.op == Op::gather_reduce ||

@@ -67,6 +67,9 @@ class Plan {
 
   [[nodiscard]] const Schedule& schedule() const noexcept { return schedule_; }
   [[nodiscard]] const Binding& binding() const noexcept { return binding_; }
+  /// Bytes out of this rank and into it, over all passes.
+  [[nodiscard]] std::uint64_t bytes_sent() const noexcept;
+  [[nodiscard]] std::uint64_t bytes_received() const noexcept;
 
   // Read by the executor.
   std::vector<BoundStep> steps;

@@ -51,6 +51,14 @@ TEST(Bench, has_the_columns_of_nccl_tests) {
   EXPECT_EQ(cells[8], "0") << "#wrong";
 }
 
+TEST(Bench, runs_over_sockets_with_every_option_of_theirs) {
+  const auto ran =
+      bench({"allreduce", "--transport", "tcp", "-p", "3", "--sizes", "8,100K", "--tls", "--frame",
+             "16K", "--streams", "2", "--sockbuf", "64K", "--no-checksum"});
+  EXPECT_EQ(ran.status, 0) << ran.err;
+  EXPECT_EQ(rows_of(ran.out).size(), 2U) << ran.out;
+}
+
 TEST(Bench, stays_within_80_columns_whatever_is_shown) {
   for (const std::vector<std::string>& more :
        {std::vector<std::string>{},

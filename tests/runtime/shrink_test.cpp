@@ -144,7 +144,7 @@ void stop_and_go_on(test::Medium medium) {
       [&](const test::Seat& seat) {
         std::string warning;
         Options options{.timeout = kTimeout};
-        options.on_warning = [&](const std::string& text) { warning = text; };
+        options.warn = [&](std::string_view text) { warning = text; };
         auto c = seat.join("stop", options);
         c.barrier();
         seat.tell("ready");

@@ -1,0 +1,71 @@
+// Compressed allreduce: a scheme, its error feedback and its measures behind one call.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <sinew/communicator.hpp>
+#include <sinew/scheme.hpp>
+
+namespace sinew {
+
+/// What happens when some rank's gradient has a NaN or an infinity: the same on all ranks, in the
+/// same step. The residual never keeps one.
+enum class NonFinite : std::uint8_t {
+  propagate,  // the result has it: that step is a dense one
+  skip,       // the result is zero and the residual as before: as if the step had not been
+  error,      // every rank throws Error{invalid_argument}; the residual is as before
+};
+std::string_view name(NonFinite policy) noexcept;
+NonFinite parse_non_finite(std::string_view text);
+
+struct CompressionOptions {
+  double density = 0.01;                        // of sparse schemes: share of the elements, (0, 1]
+  std::optional<std::uint64_t> target_items{};  // the same as a number; overrules density
+  ReduceOp op = ReduceOp::avg;                  // or sum
+  std::uint64_t dense_steps = 0;                // warm-up: so many dense steps first
+  NonFinite non_finite = NonFinite::propagate;
+  bool measure = false;                        // quality figures; costs a dense allreduce a step
+  std::map<std::string, double> parameters{};  // of the scheme, by name
+};
+
+/// The allreduce of one flat gradient (a bucket), step after step. Ranks construct it together,
+/// with equal arguments; what differs throws Error{mismatch} on all of them. The communicator must
+/// outlive it.
+class Compressor {
+ public:
+  /// Tensors in the order in which they lie in the gradient.
+  Compressor(Communicator& communicator, const SchemeInfo& scheme, std::vector<TensorSpec> layout,
+             CompressionOptions options = {});
+  /// One tensor without a name.
+  Compressor(Communicator& communicator, const SchemeInfo& scheme, std::size_t elements,
+             CompressionOptions options = {});
+  Compressor(Compressor&&) noexcept;
+  Compressor& operator=(Compressor&&) noexcept;
+  ~Compressor();
+
+  /// Replaces the gradient by the mean (or sum) over ranks, as far as the scheme sends it. The
+  /// report is that of this step, until the next. When it throws because a rank or a link failed,
+  /// all that came in is kept; the contents of `gradient` are then unspecified.
+  const StepReport& allreduce(std::span<float> gradient);
+
+  [[nodiscard]] const SchemeInfo& scheme() const noexcept;
+  [[nodiscard]] const ErrorFeedback& feedback() const noexcept;
+  [[nodiscard]] std::uint64_t steps() const noexcept;
+
+  /// Residual, step count and what the scheme remembers. To change buckets, save all of the old
+  /// ones into one State and load each of the new ones from it.
+  void save(State& state) const;
+  void load(const State& state);
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace sinew

@@ -1,0 +1,135 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <numeric>
+#include <utility>
+
+#include <sinew/error.hpp>
+#include <sinew/scheme.hpp>
+#include "kernel/large_buffer.hpp"
+#include "kernel/reduce.hpp"
+
+namespace sinew {
+namespace {
+
+// Past this the sum does not stay in cache, and ordinary stores would first read what they replace.
+constexpr std::size_t kStreamingElements = std::size_t{1} << 20;
+
+std::string residual_name(const TensorSpec& tensor) { return "residual/" + tensor.name; }
+
+void check_layout(const std::vector<TensorSpec>& layout) {
+  std::vector<std::string_view> names;
+  for (const auto& tensor : layout) {
+    if (tensor.elements() == 0)
+      throw Error(
+          Errc::invalid_argument,
+          fmt::format("tensor '{}' has no elements; leave it out of the layout", tensor.name));
+    names.push_back(tensor.name);
+  }
+  std::sort(names.begin(), names.end());
+  const auto twice = std::adjacent_find(names.begin(), names.end());
+  if (twice != names.end())
+    throw Error(Errc::invalid_argument,
+                fmt::format("two tensors are named '{}'; residuals are kept by name", *twice));
+}
+
+}  // namespace
+
+std::size_t TensorSpec::elements() const noexcept {
+  return std::accumulate(shape.begin(), shape.end(), std::size_t{1}, std::multiplies<>());
+}
+
+struct ErrorFeedback::Memory {
+  explicit Memory(std::size_t elements) : buffer(elements) {}
+  LargeBuffer<float> buffer;
+};
+
+ErrorFeedback::ErrorFeedback(std::vector<TensorSpec> layout) : layout_(std::move(layout)) {
+  check_layout(layout_);
+  for (const auto& tensor : layout_) elements_ += tensor.elements();
+}
+ErrorFeedback::ErrorFeedback(ErrorFeedback&&) noexcept = default;
+ErrorFeedback& ErrorFeedback::operator=(ErrorFeedback&&) noexcept = default;
+ErrorFeedback::~ErrorFeedback() = default;
+
+std::span<const float> ErrorFeedback::kept() const noexcept {
+  return kept_ ? kept_->buffer.all() : std::span<float>();
+}
+
+std::span<float> ErrorFeedback::pending() noexcept {
+  return in_step_ ? pending_->buffer.all() : std::span<float>();
+}
+
+std::span<float> ErrorFeedback::begin() {
+  if (!kept_) clear();
+  if (!pending_) pending_ = std::make_unique<Memory>(elements_);
+  in_step_ = true;
+  return pending_->buffer.all();
+}
+
+std::span<float> ErrorFeedback::accumulate(std::span<const float> gradient) {
+  if (gradient.size() != elements_)
+    throw Error(
+        Errc::invalid_argument,
+        fmt::format("a gradient of {} elements for a residual of {}", gradient.size(), elements_));
+  const auto sum = begin();
+  if (elements_ == 0) return sum;
+  const auto reducer = find_reducer(DType::f32, ReduceOp::sum);
+  std::byte* const into = std::as_writable_bytes(sum).data();
+  const std::byte* const from[] = {std::as_bytes(gradient).data(), std::as_bytes(kept()).data()};
+  reducer.fold({&into, 1}, {from, 2}, elements_, elements_ >= kStreamingElements);
+  return sum;
+}
+
+void ErrorFeedback::take(std::span<const std::uint32_t> indices) noexcept {
+  float* const sum = pending_->buffer.data();
+  for (const auto index : indices) sum[index] = 0;
+}
+
+void ErrorFeedback::commit() {
+  if (!in_step_)
+    throw Error(Errc::invalid_argument, "error feedback: commit() without a step; begin() first");
+  std::swap(kept_, pending_);
+  in_step_ = false;
+}
+
+void ErrorFeedback::roll_back(Keep keep) {
+  if (!in_step_) return;
+  if (keep == Keep::all) std::swap(kept_, pending_);
+  in_step_ = false;
+}
+
+void ErrorFeedback::clear() {
+  if (!kept_) kept_ = std::make_unique<Memory>(elements_);
+  std::memset(kept_->buffer.data(), 0, elements_ * sizeof(float));
+  in_step_ = false;
+}
+
+void ErrorFeedback::save(State& state) const {
+  const std::vector<float> nothing(kept_ ? 0 : elements_);
+  auto rest = kept_ ? kept() : std::span<const float>(nothing);
+  for (const auto& tensor : layout_) {
+    state.put(residual_name(tensor), rest.first(tensor.elements()));
+    rest = rest.subspan(tensor.elements());
+  }
+}
+
+void ErrorFeedback::load(const State& state) {
+  std::vector<float> all;
+  all.reserve(elements_);
+  for (const auto& tensor : layout_) {
+    const auto values = state.get<float>(residual_name(tensor));
+    if (values.size() != tensor.elements())
+      throw Error(Errc::invalid_argument,
+                  state.contains(residual_name(tensor))
+                      ? fmt::format("the saved residual of '{}' has {} elements, the tensor {}",
+                                    tensor.name, values.size(), tensor.elements())
+                      : fmt::format("no residual was saved for tensor '{}'", tensor.name));
+    all.insert(all.end(), values.begin(), values.end());
+  }
+  clear();
+  std::copy(all.begin(), all.end(), kept_->buffer.data());
+}
+
+}  // namespace sinew

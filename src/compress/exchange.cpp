@@ -1,0 +1,69 @@
+#include <algorithm>
+
+#include <sinew/scheme.hpp>
+
+namespace sinew {
+namespace {
+
+std::uint64_t elapsed_ns(std::chrono::steady_clock::time_point begin) {
+  return static_cast<std::uint64_t>((std::chrono::steady_clock::now() - begin).count());
+}
+
+std::uint64_t& wire_ns(StepReport& report) {
+  return report.part_ns[static_cast<std::size_t>(Part::wire)];
+}
+
+}  // namespace
+
+std::string_view name(Part part) noexcept {
+  constexpr std::string_view kNames[kParts] = {"accumulate_select", "encode", "wire", "reduce",
+                                               "decode"};
+  return kNames[static_cast<std::size_t>(part)];
+}
+
+std::uint64_t StepReport::sent_bytes() const noexcept {
+  std::uint64_t total = 0;
+  for (const auto& phase : bytes) total += phase.sent;
+  return total;
+}
+
+std::uint64_t StepReport::received_bytes() const noexcept {
+  std::uint64_t total = 0;
+  for (const auto& phase : bytes) total += phase.received;
+  return total;
+}
+
+double StepReport::density() const noexcept {
+  return elements == 0 ? 0 : static_cast<double>(items) / static_cast<double>(elements);
+}
+
+void Exchange::run(std::string_view phase, const Call& call) {
+  const auto begin = std::chrono::steady_clock::now();
+  communicator_.run(call);
+  wire_ns(report) += elapsed_ns(begin);
+  const auto moved = communicator_.last_moved();
+  auto at = std::find_if(report.bytes.begin(), report.bytes.end(),
+                         [&](const PhaseBytes& entry) { return entry.phase == phase; });
+  if (at == report.bytes.end()) at = report.bytes.insert(at, {phase});
+  at->sent += moved.sent;
+  at->received += moved.received;
+}
+
+bool Exchange::any_rank(std::string_view phase, bool mine) {
+  std::int32_t any = mine ? 1 : 0;
+  allreduce(phase, std::span(&any, 1), ReduceOp::max);
+  return any != 0;
+}
+
+Exchange::Timed::Timed(StepReport& report, Part part) noexcept
+    : report_(report),
+      part_(part),
+      begin_(std::chrono::steady_clock::now()),
+      wire_ns_(wire_ns(report)) {}
+
+Exchange::Timed::~Timed() {
+  const auto meanwhile = wire_ns(report_) - wire_ns_;
+  report_.part_ns[static_cast<std::size_t>(part_)] += elapsed_ns(begin_) - meanwhile;
+}
+
+}  // namespace sinew

@@ -1,0 +1,309 @@
+// Ok-Topk: every rank owns a region of the gradient. Ranks send their k largest elements to the
+// owners, who add them up; the k largest of all sums go to everybody.
+//
+// Two schedules with an exchange of counts before each, because how much there is to send is known
+// only after selecting: an alltoall of ragged parts (split and reduce), and an allgather of ragged
+// parts, balanced first where owners have very different amounts. Thresholds are exact in every
+// step: nothing drifts, and nothing is recomputed now and then.
+#include <algorithm>
+#include <numeric>
+#include <vector>
+
+#include "compress/global_threshold.hpp"
+#include "compress/items.hpp"
+#include "compress/owner_sum.hpp"
+#include "compress/regions.hpp"
+#include "compress/schemes.hpp"
+#include "kernel/top_k.hpp"
+
+namespace sinew {
+namespace {
+
+constexpr std::string_view kRegionsName = "oktopk/regions";
+// Owners who got more than this times their share of items: regions are cut again.
+constexpr double kSkewed = 1.25;
+
+class ByteBuffer {
+ public:
+  std::byte* with_room(std::size_t bytes) {
+    memory_.reserve(bytes);
+    return memory_.data();
+  }
+  [[nodiscard]] std::span<const std::uint8_t> first(std::size_t bytes) const {
+    return {reinterpret_cast<const std::uint8_t*>(memory_.data()), bytes};
+  }
+  std::span<std::uint8_t> room(std::size_t bytes) {
+    return {reinterpret_cast<std::uint8_t*>(with_room(bytes)), bytes};
+  }
+  [[nodiscard]] const std::byte* data() const { return memory_.data(); }
+
+ private:
+  LargeBuffer<std::byte> memory_;
+};
+
+std::size_t sum_of(std::span<const std::size_t> sizes) {
+  return std::accumulate(sizes.begin(), sizes.end(), std::size_t{0});
+}
+
+class OkTopk final : public Scheme {
+ public:
+  explicit OkTopk(const SchemeSetup& setup)
+      : elements_(setup.elements),
+        target_(setup.target_items),
+        ranks_(static_cast<std::size_t>(setup.size)),
+        period_(setup.parameters->whole("repartition")),
+        balance_over_((*setup.parameters)["balance_over"]),
+        top_(setup.elements, setup.target_items),
+        owned_(ranks_),
+        sizes_(ranks_),
+        their_sizes_(ranks_) {}
+
+  Outcome exchange(Exchange& x) override {
+    if (target_ >= elements_) return Outcome::dense;
+    const auto chosen = choose(x);
+    x.report.local_items = chosen.indices.size();
+    if (age_ == 0) cut_regions(x, chosen.indices);
+    if (!send_to_owners(x, chosen)) return Outcome::non_finite;
+    add_up(x);
+    select_largest(x);
+    send_to_all(x);
+    finish(x);
+    return Outcome::done;
+  }
+
+  void save(State& state) const override {
+    std::vector<std::uint64_t> words{elements_, age_};
+    words.insert(words.end(), regions_.begin(), regions_.end());
+    state.put(std::string(kRegionsName), std::span<const std::uint64_t>(words));
+  }
+  // Those of another rank count or another gradient are of no use: the next step cuts new ones.
+  void load(const State& state) override {
+    const auto words = state.get<std::uint64_t>(kRegionsName);
+    age_ = 0;
+    if (words.size() != 2 + ranks_ + 1 || words[0] != elements_) return;
+    regions_.assign(words.begin() + 2, words.end());
+    age_ = words[1];
+  }
+
+ private:
+  TopK::Chosen choose(Exchange& x) {
+    const auto timed = x.time(Part::accumulate_select);
+    const auto sum = x.feedback.begin();
+    return top_.accumulate(x.gradient, x.feedback.kept(), sum);
+  }
+
+  void cut_regions(Exchange& x, std::span<const std::uint32_t> indices) {
+    words_.resize(kQuantiles + 1);
+    all_words_.resize(ranks_ * words_.size());
+    put_quantiles(indices, words_);
+    x.allgather("regions", std::span<const std::uint64_t>(words_), std::span(all_words_));
+    regions_ = balanced_regions(all_words_, static_cast<int>(ranks_), elements_);
+  }
+
+  // False: some rank has a NaN or an infinity, and everybody knows.
+  bool send_to_owners(Exchange& x, const TopK::Chosen& chosen) {
+    encode_regions(x, chosen);
+    // The length of each message, and in its lowest bit whether the sender is all finite.
+    words_.resize(ranks_);
+    all_words_.resize(ranks_);
+    for (std::size_t owner = 0; owner < ranks_; ++owner)
+      words_[owner] = sizes_[owner] << 1 | (chosen.finite ? 0 : 1);
+    x.alltoall("counts", std::span<const std::uint64_t>(words_), std::span(all_words_));
+    if (std::any_of(all_words_.begin(), all_words_.end(),
+                    [](auto word) { return (word & 1) != 0; }))
+      return false;
+    std::transform(all_words_.begin(), all_words_.end(), their_sizes_.begin(),
+                   [](auto word) { return word >> 1; });
+    x.alltoallv("split", outgoing_.first(sum_of(sizes_)), sizes_,
+                incoming_.room(sum_of(their_sizes_)), their_sizes_);
+    return true;
+  }
+
+  void encode_regions(Exchange& x, const TopK::Chosen& chosen) {
+    const auto timed = x.time(Part::encode);
+    auto* at = outgoing_.with_room(most_item_bytes(chosen.indices.size()) + 4 * ranks_);
+    std::size_t begin = 0;
+    for (std::size_t owner = 0; owner < ranks_; ++owner) {
+      const auto end = static_cast<std::size_t>(
+          std::lower_bound(chosen.indices.begin() + static_cast<std::ptrdiff_t>(begin),
+                           chosen.indices.end(), regions_[owner + 1]) -
+          chosen.indices.begin());
+      sizes_[owner] = encode_items(chosen.indices.subspan(begin, end - begin),
+                                   chosen.values.subspan(begin, end - begin),
+                                   static_cast<std::uint32_t>(regions_[owner]), at);
+      at += sizes_[owner];
+      begin = end;
+    }
+  }
+
+  // In rank order, coordinate by coordinate.
+  void add_up(Exchange& x) {
+    const auto timed = x.time(Part::reduce);
+    const auto me = static_cast<std::size_t>(x.rank());
+    lists_.clear();
+    received_ = 0;
+    const auto* at = incoming_.data();
+    for (std::size_t rank = 0; rank < ranks_; at += their_sizes_[rank++]) {
+      lists_.emplace_back(std::span(at, their_sizes_[rank]), regions_[me], regions_[me + 1],
+                          static_cast<int>(rank));
+      received_ += lists_.back().items();
+    }
+    indices_.reserve(received_);
+    sums_.reserve(received_);
+    std::size_t count = 0;
+    owner_.add(lists_, [&](std::uint32_t index, float sum) {
+      indices_.data()[count] = index;
+      sums_.data()[count++] = sum;
+    });
+    count_ = count;
+  }
+
+  // Of all owners' sums the k largest stay.
+  void select_largest(Exchange& x) {
+    const auto timed = x.time(Part::reduce);
+    auto [least, ties] = threshold_.find(x, {sums_.data(), count_}, target_);
+    std::size_t kept = 0;
+    for (std::size_t i = 0; i < count_; ++i) {
+      const auto m = magnitude(sums_.data()[i]);
+      const bool tied = m == least;
+      const bool stays = m > least || (tied && ties > 0);
+      indices_.data()[kept] = indices_.data()[i];
+      sums_.data()[kept] = sums_.data()[i];
+      ties -= tied && stays ? 1 : 0;
+      kept += stays ? 1 : 0;
+    }
+    count_ = kept;
+  }
+
+  void send_to_all(Exchange& x) {
+    const auto me = static_cast<std::size_t>(x.rank());
+    const auto bytes = encode_block(x, 0, count_, outgoing_, 0);
+    const std::uint64_t mine[] = {count_, received_, bytes};
+    all_words_.resize(ranks_ * 3);
+    x.allgather("counts", std::span<const std::uint64_t>(mine), std::span(all_words_));
+    std::uint64_t total = 0, most = 0, total_received = 0, most_received = 0;
+    for (std::size_t rank = 0; rank < ranks_; ++rank) {
+      const auto words = std::span(all_words_).subspan(rank * 3, 3);
+      owned_[rank] = words[0];
+      sizes_[rank] = words[2];
+      total += words[0];
+      most = std::max(most, words[0]);
+      total_received += words[1];
+      most_received = std::max(most_received, words[1]);
+    }
+    x.report.items = total;
+    age_ = (age_ + 1) % period_;
+    const auto times_share = [&](std::uint64_t one, std::uint64_t all) {
+      return static_cast<double>(one * ranks_) /
+             static_cast<double>(std::max<std::uint64_t>(all, 1));
+    };
+    if (times_share(most_received, total_received) > kSkewed) age_ = 0;
+    balanced_ = times_share(most, total) > balance_over_ && total >= ranks_;
+    if (balanced_) balance(x, total);
+    const auto& block = balanced_ ? block_ : outgoing_;
+    x.allgatherv("gather", block.first(sizes_[me]), incoming_.room(sum_of(sizes_)), sizes_);
+  }
+
+  /// Items [begin, end) of mine, written at `offset`; gaps count from the region's beginning.
+  std::size_t encode_block(Exchange& x, std::size_t begin, std::size_t end, ByteBuffer& into,
+                           std::size_t offset) {
+    const auto timed = x.time(Part::encode);
+    auto* to = into.with_room(most_item_bytes(count_) + ranks_ * most_item_bytes(1)) + offset;
+    return encode_items({indices_.data() + begin, end - begin}, {sums_.data() + begin, end - begin},
+                        static_cast<std::uint32_t>(regions_[static_cast<std::size_t>(x.rank())]),
+                        to);
+  }
+
+  // Item number `rank` / ranks of all: block `rank` begins there.
+  [[nodiscard]] std::uint64_t block_begin(std::uint64_t total, std::size_t rank) const {
+    return total / ranks_ * rank + std::min<std::uint64_t>(rank, total % ranks_);
+  }
+
+  // All items in order of index are one sequence; rank i gets the i-th of equal blocks.
+  void balance(Exchange& x, std::uint64_t total) {
+    const auto me = static_cast<std::size_t>(x.rank());
+    const auto first = std::accumulate(owned_.begin(), owned_.begin() + x.rank(), std::uint64_t{0});
+    std::size_t offset = 0;
+    for (std::size_t to = 0; to < ranks_; ++to) {
+      const auto begin = std::clamp(block_begin(total, to), first, first + owned_[me]) - first;
+      const auto end = std::clamp(block_begin(total, to + 1), first, first + owned_[me]) - first;
+      words_[to] = begin == end ? 0 : encode_block(x, begin, end, outgoing_, offset);
+      offset += words_[to];
+    }
+    all_words_.resize(ranks_);
+    x.alltoall("counts", std::span<const std::uint64_t>(words_), std::span(all_words_));
+    sizes_.assign(words_.begin(), words_.end());
+    their_sizes_.assign(all_words_.begin(), all_words_.end());
+    const std::uint64_t mine = sum_of(their_sizes_);
+    x.alltoallv("balance", outgoing_.first(sum_of(sizes_)), sizes_, block_.room(mine),
+                their_sizes_);
+    x.allgather("counts", std::span(&mine, 1), std::span(all_words_));
+    sizes_.assign(all_words_.begin(), all_words_.end());
+  }
+
+  // Writes the result, and takes out of the feedback what of it was ours.
+  void finish(Exchange& x) {
+    const auto timed = x.time(Part::decode);
+    std::fill(x.gradient.begin(), x.gradient.end(), 0.0F);
+    const auto pending = x.feedback.pending();
+    const float divisor = x.divisor();
+    const auto place = [&](ItemReader& reader) {
+      for (; !reader.at_end(); reader.advance()) {
+        const auto index = static_cast<std::uint32_t>(reader.index());
+        x.gradient[index] = reader.value() / divisor;
+        auto& kept = pending[index];
+        kept = top_.chose(index, kept) ? 0.0F : kept;
+      }
+    };
+    for_each_message(place);
+    x.feedback.commit();
+  }
+
+  // Messages come in the order of owners; a balanced block may hold those of several, and one
+  // owner's may lie in several blocks.
+  template <class Visit>
+  void for_each_message(Visit visit) {
+    const auto* at = incoming_.data();
+    std::size_t owner = 0;
+    std::uint64_t left = owned_[0];
+    for (std::size_t block = 0; block < ranks_; at += sizes_[block++]) {
+      for (std::span rest(at, sizes_[block]); !rest.empty();) {
+        while (balanced_ && left == 0 && owner + 1 < ranks_) left = owned_[++owner];
+        const auto whose = balanced_ ? owner : block;
+        ItemReader reader(rest, regions_[whose], regions_[whose + 1], static_cast<int>(block),
+                          balanced_);
+        left -= std::min<std::uint64_t>(left, reader.items());
+        visit(reader);
+        rest = reader.rest();
+      }
+    }
+  }
+
+  std::uint64_t elements_, target_;
+  std::size_t ranks_;
+  std::uint64_t period_;  // steps between two cuts of the regions
+  double balance_over_;
+  std::uint64_t age_ = 0;  // steps since the last cut; 0: cut now
+  std::vector<std::uint64_t> regions_;
+
+  TopK top_;
+  OwnerSum owner_;
+  GlobalThreshold threshold_;
+  ByteBuffer outgoing_, incoming_, block_;
+  LargeBuffer<std::uint32_t> indices_;  // of the sums of my region
+  LargeBuffer<float> sums_;
+  std::size_t count_ = 0;
+  std::uint64_t received_ = 0;  // items
+  bool balanced_ = false;
+  std::vector<std::uint64_t> words_, all_words_, owned_;
+  std::vector<std::size_t> sizes_, their_sizes_;
+  std::vector<ItemReader> lists_;
+};
+
+}  // namespace
+
+std::unique_ptr<Scheme> make_oktopk(const SchemeSetup& setup) {
+  return std::make_unique<OkTopk>(setup);
+}
+
+}  // namespace sinew

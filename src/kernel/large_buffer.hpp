@@ -1,0 +1,45 @@
+// Memory for whole gradients: on huge pages where the system gives them, because a pass over 100 MB
+// in small pages waits for address translation.
+#pragma once
+
+#include <sys/mman.h>
+
+#include <cstddef>
+#include <cstdlib>
+#include <memory>
+#include <new>
+#include <span>
+
+namespace sinew {
+
+template <class T>
+class LargeBuffer {
+ public:
+  LargeBuffer() = default;
+  /// Not initialised.
+  explicit LargeBuffer(std::size_t elements) : elements_(elements) {
+    constexpr std::size_t kLine = 64, kHugePage = std::size_t{2} << 20;
+    const bool huge = elements * sizeof(T) >= kHugePage;
+    const auto alignment = huge ? kHugePage : kLine;
+    const auto bytes = (elements * sizeof(T) + alignment) / alignment * alignment;
+    memory_.reset(static_cast<T*>(std::aligned_alloc(alignment, bytes)));
+    if (memory_ == nullptr) throw std::bad_alloc();
+    if (huge) ::madvise(memory_.get(), bytes, MADV_HUGEPAGE);  // a hint; without it, only slower
+  }
+  [[nodiscard]] T* data() const noexcept { return memory_.get(); }
+  [[nodiscard]] std::size_t size() const noexcept { return elements_; }
+  [[nodiscard]] std::span<T> all() const noexcept { return {memory_.get(), elements_}; }
+  /// Makes room for so many; what was there is gone if it has to grow.
+  void reserve(std::size_t elements) {
+    if (elements > elements_) *this = LargeBuffer(elements + elements / 4);
+  }
+
+ private:
+  struct Free {
+    void operator()(T* memory) const noexcept { std::free(memory); }
+  };
+  std::unique_ptr<T, Free> memory_;
+  std::size_t elements_ = 0;
+};
+
+}  // namespace sinew

@@ -1,0 +1,207 @@
+#include "kernel/select.hpp"
+
+#include "kernel/simd_targets.hpp"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "kernel/select.cpp"
+#include <hwy/foreach_target.h>
+// After foreach_target.h: these are compiled for every target.
+#include <hwy/cache_control.h>
+#include <hwy/highway.h>
+
+#include <algorithm>
+
+HWY_BEFORE_NAMESPACE();
+namespace sinew {
+namespace HWY_NAMESPACE {
+
+// Each does whole vectors and returns the number of elements done; the caller does the rest.
+
+#if HWY_TARGET == HWY_SCALAR || HWY_TARGET == HWY_EMU128
+
+std::size_t accumulate_select_vectors(const float*, const float*, float*, std::size_t, Magnitude,
+                                      ItemRoom, bool, std::size_t&) {
+  return 0;
+}
+std::size_t select_vectors(const float*, std::size_t, Magnitude, ItemRoom, std::size_t&) {
+  return 0;
+}
+std::size_t finite_vectors(const float*, std::size_t, bool&) { return 0; }
+
+#else
+
+namespace hn = hwy::HWY_NAMESPACE;
+
+constexpr std::size_t kBlock = 2048;  // elements between two looks at the room
+static_assert(kBlock + 64 == kSelectSlack);
+
+using F = hn::ScalableTag<float>;
+using U = hn::RebindToUnsigned<F>;
+using I = hn::RebindToSigned<F>;
+
+// Magnitudes have no sign bit, so that signed comparison, which every target has, orders them.
+template <class V>
+HWY_INLINE auto magnitudes(V values) {
+  return hn::And(hn::BitCast(I{}, values), hn::Set(I{}, 0x7FFF'FFFF));
+}
+
+// Always stores, whether or not anything is selected: with one element of fifty selected, a branch
+// would be mispredicted too often.
+template <class V>
+HWY_INLINE void append(V values, hn::Vec<I> below, hn::Vec<I> at, ItemRoom room,
+                       std::size_t& count) {
+  const auto chosen = hn::Gt(magnitudes(values), below);
+  hn::StoreU(hn::Compress(values, hn::RebindMask(F{}, chosen)), F{}, room.values + count);
+  hn::StoreU(hn::BitCast(U{}, hn::Compress(at, chosen)), U{}, room.indices + count);
+  count += hn::CountTrue(I{}, chosen);
+}
+
+template <class Load>
+HWY_INLINE std::size_t select_blocks(std::size_t elements, Magnitude least, ItemRoom room,
+                                     std::size_t& count, Load load) {
+  const std::size_t lanes = hn::Lanes(F{});
+  const auto below = hn::Set(I{}, static_cast<std::int32_t>(least) - 1);
+  const auto stride = hn::Set(I{}, static_cast<std::int32_t>(lanes));
+  const std::size_t whole = elements / lanes * lanes;
+  for (std::size_t begin = 0; begin < whole; begin += kBlock) {
+    const std::size_t end = std::min(whole, begin + kBlock);
+    if (count > room.capacity) {  // no room any more: count only
+      for (std::size_t i = begin; i < end; i += lanes)
+        count += hn::CountTrue(I{}, hn::Gt(magnitudes(load(i)), below));
+      continue;
+    }
+    auto at = hn::Iota(I{}, static_cast<std::int32_t>(static_cast<std::uint32_t>(begin)));
+    for (std::size_t i = begin; i < end; i += lanes) {
+      append(load(i), below, at, room, count);
+      at = hn::Add(at, stride);
+    }
+  }
+  return whole;
+}
+
+std::size_t accumulate_select_vectors(const float* gradient, const float* kept, float* sum,
+                                      std::size_t elements, Magnitude floor, ItemRoom room,
+                                      bool streaming, std::size_t& count) {
+  const F d;
+  const auto add = [&](std::size_t i) {
+    return hn::Add(hn::LoadU(d, gradient + i), hn::LoadU(d, kept + i));
+  };
+  const bool aligned = reinterpret_cast<std::uintptr_t>(sum) % (hn::Lanes(d) * sizeof(float)) == 0;
+  if (!streaming || !aligned)
+    return select_blocks(elements, floor, room, count, [&](std::size_t i) {
+      const auto v = add(i);
+      hn::StoreU(v, d, sum + i);
+      return v;
+    });
+  const auto done = select_blocks(elements, floor, room, count, [&](std::size_t i) {
+    const auto v = add(i);
+    hn::Stream(v, d, sum + i);
+    return v;
+  });
+  hwy::FlushStream();
+  return done;
+}
+
+std::size_t select_vectors(const float* values, std::size_t elements, Magnitude floor,
+                           ItemRoom room, std::size_t& count) {
+  return select_blocks(elements, floor, room, count,
+                       [&](std::size_t i) { return hn::LoadU(F{}, values + i); });
+}
+
+std::size_t finite_vectors(const float* values, std::size_t elements, bool& finite) {
+  const std::size_t lanes = hn::Lanes(F{});
+  auto largest = hn::Zero(I{});
+  std::size_t i = 0;
+  for (; i + lanes <= elements; i += lanes)
+    largest = hn::Max(largest, magnitudes(hn::LoadU(F{}, values + i)));
+  const auto numbers = hn::Set(I{}, static_cast<std::int32_t>(kInfinity) - 1);
+  finite = hn::AllFalse(I{}, hn::Gt(largest, numbers));
+  return i;
+}
+
+#endif
+
+// NOLINTNEXTLINE(google-readability-namespace-comments)
+}  // namespace HWY_NAMESPACE
+}  // namespace sinew
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace sinew {
+
+HWY_EXPORT(accumulate_select_vectors);
+HWY_EXPORT(select_vectors);
+HWY_EXPORT(finite_vectors);
+
+namespace {
+
+// One element after the vectors. Beyond the capacity only the number counts.
+void append_one(float value, std::size_t index, Magnitude floor, ItemRoom room,
+                std::size_t& count) noexcept {
+  if (magnitude(value) < floor) return;
+  if (count < room.capacity) {
+    room.indices[count] = static_cast<std::uint32_t>(index);
+    room.values[count] = value;
+  }
+  ++count;
+}
+
+}  // namespace
+
+std::size_t accumulate_select(std::span<const float> gradient, std::span<const float> kept,
+                              std::span<float> sum, Magnitude floor, ItemRoom room,
+                              bool streaming) noexcept {
+  std::size_t count = 0;
+  std::size_t i = HWY_DYNAMIC_DISPATCH(accumulate_select_vectors)(
+      gradient.data(), kept.data(), sum.data(), gradient.size(), floor, room, streaming, count);
+  for (; i < gradient.size(); ++i) {
+    sum[i] = gradient[i] + kept[i];
+    append_one(sum[i], i, floor, room, count);
+  }
+  return count;
+}
+
+std::size_t select(std::span<const float> values, Magnitude floor, ItemRoom room) noexcept {
+  std::size_t count = 0;
+  std::size_t i =
+      HWY_DYNAMIC_DISPATCH(select_vectors)(values.data(), values.size(), floor, room, count);
+  for (; i < values.size(); ++i) append_one(values[i], i, floor, room, count);
+  return count;
+}
+
+bool all_finite(std::span<const float> values) noexcept {
+  bool finite = true;
+  std::size_t i = HWY_DYNAMIC_DISPATCH(finite_vectors)(values.data(), values.size(), finite);
+  for (; i < values.size(); ++i) finite &= magnitude(values[i]) < kInfinity;
+  return finite;
+}
+
+std::size_t accumulate_select_scalar(std::span<const float> gradient, std::span<const float> kept,
+                                     std::span<float> sum, Magnitude floor,
+                                     ItemRoom room) noexcept {
+  std::size_t count = 0;
+  for (std::size_t i = 0; i < gradient.size(); ++i) {
+    sum[i] = gradient[i] + kept[i];
+    append_one(sum[i], i, floor, room, count);
+  }
+  return count;
+}
+
+std::size_t select_scalar(std::span<const float> values, Magnitude floor, ItemRoom room) noexcept {
+  std::size_t count = 0;
+  for (std::size_t i = 0; i < values.size(); ++i) append_one(values[i], i, floor, room, count);
+  return count;
+}
+
+void count_magnitudes(std::span<const float> values, Magnitude from, int shift,
+                      std::span<std::uint32_t> counts) noexcept {
+  const auto last = static_cast<std::uint32_t>(counts.size() - 1);
+  for (const float value : values) {
+    const auto above = magnitude(value) - from;
+    // Below `from` the difference wraps round and has its highest bit set.
+    if (static_cast<std::int32_t>(above) >= 0) ++counts[std::min(above >> shift, last)];
+  }
+}
+
+}  // namespace sinew
+#endif

@@ -1,0 +1,55 @@
+// Selection by magnitude at memory speed: accumulate + threshold + compaction in one pass,
+// histograms of magnitudes, and the exact k-th magnitude.
+//
+// A magnitude is an element's bits without the sign, compared as an integer: the order of absolute
+// values, with infinity above all numbers and NaN above infinity. So neither can hide.
+#pragma once
+
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace sinew {
+
+using Magnitude = std::uint32_t;
+inline constexpr Magnitude kInfinity = 0x7F80'0000;  // this and above: not finite
+inline constexpr Magnitude kSmallest = 1;            // the first that is not zero
+
+inline Magnitude magnitude(float value) noexcept {
+  return std::bit_cast<std::uint32_t>(value) & 0x7FFF'FFFFU;
+}
+
+/// Where selected elements go: ascending indices, and their values. Both have room for
+/// `capacity` + kSelectSlack.
+struct ItemRoom {
+  std::uint32_t* indices = nullptr;
+  float* values = nullptr;
+  std::size_t capacity = 0;
+};
+/// Loops look for room once a block, and store whole vectors.
+inline constexpr std::size_t kSelectSlack = 2048 + 64;
+
+/// sum = gradient + kept, and every element of the sum of at least `floor` goes into `room`.
+/// Returns how many there are: if more than the capacity, the items are not complete, but the sum
+/// is. `streaming`: the sum will not be read soon.
+std::size_t accumulate_select(std::span<const float> gradient, std::span<const float> kept,
+                              std::span<float> sum, Magnitude floor, ItemRoom room,
+                              bool streaming) noexcept;
+/// The same without a sum: elements of `values` of at least `floor`.
+std::size_t select(std::span<const float> values, Magnitude floor, ItemRoom room) noexcept;
+
+bool all_finite(std::span<const float> values) noexcept;
+
+/// The same loops, plain C++, one element at a time: what the SIMD ones are tested against.
+std::size_t accumulate_select_scalar(std::span<const float> gradient, std::span<const float> kept,
+                                     std::span<float> sum, Magnitude floor, ItemRoom room) noexcept;
+std::size_t select_scalar(std::span<const float> values, Magnitude floor, ItemRoom room) noexcept;
+
+/// counts[b] += how many elements have (magnitude - from) >> shift equal to b. Smaller ones are
+/// left out; larger ones count in the last bin.
+void count_magnitudes(std::span<const float> values, Magnitude from, int shift,
+                      std::span<std::uint32_t> counts) noexcept;
+
+}  // namespace sinew

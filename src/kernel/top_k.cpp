@@ -1,0 +1,180 @@
+#include "kernel/top_k.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace sinew {
+namespace {
+
+// Clusters of neighbours, because a cache line costs the same whether one element of it is read or
+// four. 65,536 elements put the bound within a few per cent of k.
+constexpr std::size_t kClusters = 16384, kCluster = 4, kSample = kClusters * kCluster;
+constexpr std::size_t kBins = 4096;
+
+// Past this the sum does not stay in cache.
+constexpr std::size_t kStreamingElements = std::size_t{1} << 20;
+
+bool strides(std::size_t elements) { return elements > 2 * kSample; }
+
+}  // namespace
+
+TopK::TopK(std::size_t elements, std::size_t items)
+    : elements_(elements), items_(std::min(items, elements)) {
+  const auto sampled = static_cast<double>(strides(elements) ? kSample : elements);
+  const double share =
+      elements == 0 ? 0 : static_cast<double>(items_) / static_cast<double>(elements);
+  const double expected = sampled * share;
+  // Five standard deviations below the k-th; neighbours resemble each other, so half as many again.
+  const double spread = 7.5 * std::sqrt(expected * (1 - share)) + 12;
+  sample_rank_ = strides(elements) ? static_cast<std::size_t>(expected + spread) : items_;
+  const double most =
+      sampled == 0 ? 0 : (expected + 2 * spread + 64) / sampled * static_cast<double>(elements);
+  capacity_ = std::min(elements, static_cast<std::size_t>(most));
+  counts_.resize(kBins + 1);
+}
+
+ItemRoom TopK::room() const noexcept { return {indices_.data(), values_.data(), capacity_}; }
+
+void TopK::reserve(std::size_t candidates) {
+  indices_.reserve(candidates + kSelectSlack);
+  values_.reserve(candidates + kSelectSlack);
+}
+
+// What is at least the result is a little more than k elements, unless the sample misleads.
+template <class Get>
+Magnitude TopK::bound_from_sample(Get get) {
+  sample_.clear();
+  if (strides(elements_)) {
+    const auto stride = elements_ / kClusters;
+    std::uint64_t jitter = 0x9E3779B97F4A7C15U;  // so that no period of the data can hide
+    for (std::size_t cluster = 0; cluster < kClusters; ++cluster) {
+      jitter = jitter * 6364136223846793005U + 1442695040888963407U;
+      const auto first = cluster * stride + (jitter >> 33) % (stride - kCluster + 1);
+      for (std::size_t i = first; i < first + kCluster; ++i) sample_.push_back(magnitude(get(i)));
+    }
+  } else {
+    for (std::size_t i = 0; i < elements_; ++i) sample_.push_back(magnitude(get(i)));
+  }
+  if (sample_rank_ >= sample_.size() || sample_rank_ == 0) return kSmallest;
+  const auto at = sample_.begin() + static_cast<std::ptrdiff_t>(sample_rank_ - 1);
+  std::nth_element(sample_.begin(), at, sample_.end(), std::greater<>());
+  return std::max(*at, kSmallest);
+}
+
+TopK::Chosen TopK::accumulate(std::span<const float> gradient, std::span<const float> kept,
+                              std::span<float> sum) {
+  reserve(capacity_);
+  const auto floor = bound_from_sample([&](std::size_t i) { return gradient[i] + kept[i]; });
+  const auto found =
+      accumulate_select(gradient, kept, sum, floor, room(), elements_ >= kStreamingElements);
+  return finish(sum, floor, found);
+}
+
+TopK::Chosen TopK::choose(std::span<const float> values) {
+  reserve(capacity_);
+  const auto floor = bound_from_sample([&](std::size_t i) { return values[i]; });
+  return finish(values, floor, select(values, floor, room()));
+}
+
+TopK::Chosen TopK::finish(std::span<const float> sum, Magnitude floor, std::size_t found) {
+  scanned_again_ = found > capacity_ || (found < items_ && floor > kSmallest);
+  std::size_t count = found;
+  last_tie_ = 0;
+  if (items_ == 0) return {};
+  if (scanned_again_)
+    count = choose_again(sum);
+  else if (found > items_)
+    count = trim(floor, found);
+  else
+    least_ = floor - 1;  // all of the floor and above
+  const std::span<const float> values(values_.data(), count);
+  // Whatever is not finite has the largest magnitude of all, so that it is among the chosen.
+  return {{indices_.data(), count}, values, all_finite(values)};
+}
+
+// Of the candidates the k largest stay. The k-th lies just above the bound, so fine bins begin
+// there; coarse ones take over where it does not.
+std::size_t TopK::trim(Magnitude floor, std::size_t found) {
+  const std::span<float> values(values_.data(), found);
+  const std::size_t surplus = found - items_;
+  constexpr int kFine = 11, kCoarse = 19;
+  auto from = floor;
+  std::size_t below = 0, bin = 0;
+  for (const int shift : {kFine, kCoarse}) {
+    std::fill(counts_.begin(), counts_.end(), 0);
+    count_magnitudes(values, from, shift, counts_);
+    bin = 0;
+    while (below + counts_[bin] <= surplus && bin < kBins) below += counts_[bin++];
+    const bool inside = bin < kBins;
+    const auto width = Magnitude{1} << shift;
+    if (!inside) {
+      from += static_cast<Magnitude>(kBins) * width;
+      continue;
+    }
+    const auto low = from + static_cast<Magnitude>(bin) * width;
+    boundary_.clear();
+    for (const float value : values)
+      if (const auto m = magnitude(value); m - low < width) boundary_.push_back(m);
+    break;
+  }
+  const auto at = boundary_.begin() + static_cast<std::ptrdiff_t>(surplus - below);
+  std::nth_element(boundary_.begin(), at, boundary_.end());
+  least_ = *at;
+  const auto larger = static_cast<std::size_t>(
+      std::count_if(boundary_.begin(), boundary_.end(), [&](Magnitude m) { return m > least_; }));
+  std::size_t ties = items_ - (found - below - boundary_.size()) - larger;
+
+  std::size_t count = 0;
+  for (std::size_t i = 0; i < found; ++i) {
+    const auto m = magnitude(values_.data()[i]);
+    const bool tied = m == least_;
+    const bool stays = m > least_ || (tied && ties > 0);
+    indices_.data()[count] = indices_.data()[i];
+    values_.data()[count] = values_.data()[i];
+    if (tied && stays) last_tie_ = indices_.data()[i];
+    count += stays ? 1 : 0;
+    ties -= tied && stays ? 1 : 0;
+  }
+  return count;
+}
+
+// The long way, for data that no sample shows: many equal values, or a few large ones in a corner.
+std::size_t TopK::choose_again(std::span<const float> sum) {
+  const auto kth = kth_magnitude(sum, items_);
+  least_ = std::max(kth.magnitude, kSmallest);
+  std::size_t ties = kth.magnitude >= kSmallest ? items_ - kth.larger : 0;
+  reserve(items_);
+  std::size_t count = 0;
+  for (std::size_t i = 0; i < sum.size() && count < items_; ++i) {
+    const auto m = magnitude(sum[i]);
+    if (m < least_ || (m == kth.magnitude && ties == 0)) continue;
+    if (m == kth.magnitude) {
+      --ties;
+      last_tie_ = static_cast<std::uint32_t>(i);
+    }
+    indices_.data()[count] = static_cast<std::uint32_t>(i);
+    values_.data()[count++] = sum[i];
+  }
+  return count;
+}
+
+Kth kth_magnitude(std::span<const float> values, std::size_t k) {
+  // The 31 bits of a magnitude in three digits, the highest first.
+  constexpr struct {
+    int shift;
+    std::size_t bins;
+  } kDigits[] = {{20, 2048}, {9, 2048}, {0, 512}};
+  Kth kth;
+  std::vector<std::uint32_t> counts;
+  for (const auto& [shift, bins] : kDigits) {
+    counts.assign(bins + 1, 0);  // the last is for all above the digit's range
+    count_magnitudes(values, kth.magnitude, shift, counts);
+    std::size_t larger = counts[bins], bin = bins - 1;
+    while (larger + counts[bin] < k && bin > 0) larger += counts[bin--];
+    kth.larger = larger;
+    kth.magnitude += static_cast<Magnitude>(bin) << shift;
+  }
+  return kth;
+}
+
+}  // namespace sinew

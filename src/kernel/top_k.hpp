@@ -1,0 +1,69 @@
+// The k elements of largest magnitude, exactly, in little more than one pass: a sample bounds the
+// k-th magnitude from below, one scan collects what is above the bound, and a histogram of those
+// few finds the k-th itself.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "kernel/large_buffer.hpp"
+#include "kernel/select.hpp"
+
+namespace sinew {
+
+class TopK {
+ public:
+  /// For vectors of `elements`; `items` of them are wanted. Both may be 0.
+  TopK(std::size_t elements, std::size_t items);
+
+  /// Ascending indices and their values: exactly min(k, nonzeros), ties by lowest index. Valid
+  /// until the next call.
+  struct Chosen {
+    std::span<const std::uint32_t> indices;
+    std::span<const float> values;
+    bool finite = true;  // whether all elements are, not only the chosen
+  };
+  /// sum = gradient + kept, and the largest of it.
+  Chosen accumulate(std::span<const float> gradient, std::span<const float> kept,
+                    std::span<float> sum);
+  Chosen choose(std::span<const float> values);
+
+  /// Whether the element `value` at `index` was among the chosen of the last call. Zeros may or may
+  /// not be told to be.
+  [[nodiscard]] bool chose(std::uint32_t index, float value) const noexcept {
+    const auto m = magnitude(value);
+    return m > least_ || (m == least_ && index <= last_tie_);
+  }
+  /// Whether the last call had to scan again because the sample misled it.
+  [[nodiscard]] bool scanned_again() const noexcept { return scanned_again_; }
+
+ private:
+  template <class Get>
+  Magnitude bound_from_sample(Get get);
+  Chosen finish(std::span<const float> sum, Magnitude floor, std::size_t found);
+  std::size_t trim(Magnitude floor, std::size_t found);
+  std::size_t choose_again(std::span<const float> sum);
+  void reserve(std::size_t candidates);
+  [[nodiscard]] ItemRoom room() const noexcept;
+
+  std::size_t elements_, items_;
+  std::size_t sample_rank_ = 0;  // which of the sample, from the largest, is the bound
+  std::size_t capacity_ = 0;
+  LargeBuffer<std::uint32_t> indices_;
+  LargeBuffer<float> values_;
+  std::vector<Magnitude> sample_, boundary_;
+  std::vector<std::uint32_t> counts_;
+  Magnitude least_ = 0;         // chosen: all above it,
+  std::uint32_t last_tie_ = 0;  // and those equal to it up to this index
+  bool scanned_again_ = false;
+};
+
+/// The exact k-th largest magnitude, k from 1 to values.size(), in three passes whatever the data.
+struct Kth {
+  Magnitude magnitude = 0;
+  std::size_t larger = 0;  // elements above it
+};
+Kth kth_magnitude(std::span<const float> values, std::size_t k);
+
+}  // namespace sinew

@@ -1,0 +1,99 @@
+// The container that keeps what is not sent: transactions, saving, and other buckets.
+#include <gtest/gtest.h>
+
+#include <numeric>
+
+#include <sinew/compression.hpp>
+
+namespace sinew {
+namespace {
+
+using Keep = ErrorFeedback::Keep;
+
+std::vector<float> kept(const ErrorFeedback& feedback) {
+  return {feedback.kept().begin(), feedback.kept().end()};
+}
+
+std::vector<float> ramp(std::size_t elements, float first) {
+  std::vector<float> values(elements);
+  std::iota(values.begin(), values.end(), first);
+  return values;
+}
+
+TEST(ErrorFeedback, what_is_not_taken_is_added_to_the_next_gradient) {
+  ErrorFeedback feedback({{"w", {4}}});
+  feedback.accumulate(ramp(4, 1));
+  const std::uint32_t sent[] = {1, 3};
+  feedback.take(sent);
+  feedback.commit();
+  EXPECT_EQ(kept(feedback), (std::vector<float>{1, 0, 3, 0}));
+  const auto sum = feedback.accumulate(ramp(4, 10));
+  EXPECT_EQ(std::vector<float>(sum.begin(), sum.end()), (std::vector<float>{11, 11, 15, 13}));
+}
+
+TEST(ErrorFeedback, keeps_the_past_until_commit) {
+  ErrorFeedback feedback({{"w", {3}}});
+  feedback.accumulate(ramp(3, 1));
+  feedback.commit();
+  feedback.accumulate(ramp(3, 100));
+  EXPECT_EQ(kept(feedback), ramp(3, 1));
+  feedback.roll_back(Keep::before);
+  EXPECT_EQ(kept(feedback), ramp(3, 1));
+}
+
+TEST(ErrorFeedback, a_failed_exchange_loses_no_gradient) {
+  ErrorFeedback feedback({{"w", {3}}});
+  feedback.accumulate(ramp(3, 1));
+  feedback.commit();
+  feedback.accumulate(ramp(3, 100));
+  feedback.roll_back(Keep::all);
+  EXPECT_EQ(kept(feedback), (std::vector<float>{101, 103, 105}));
+  feedback.roll_back(Keep::all);  // outside a step it does nothing
+  EXPECT_EQ(kept(feedback), (std::vector<float>{101, 103, 105}));
+}
+
+TEST(ErrorFeedback, other_buckets_of_the_same_tensors_keep_their_residuals) {
+  ErrorFeedback one({{"a", {2}}, {"b", {1, 3}}}), two({{"c", {2}}});
+  one.accumulate(ramp(5, 1));
+  one.commit();
+  two.accumulate(ramp(2, 10));
+  two.commit();
+  State state;
+  one.save(state);
+  two.save(state);
+  ErrorFeedback merged({{"c", {2}}, {"a", {2}}, {"b", {1, 3}}});
+  merged.load(state);
+  EXPECT_EQ(kept(merged), (std::vector<float>{10, 11, 1, 2, 3, 4, 5}));
+}
+
+TEST(ErrorFeedback, loading_what_does_not_fit_says_so_and_changes_nothing) {
+  ErrorFeedback feedback({{"a", {2}}, {"b", {2}}});
+  feedback.accumulate(ramp(4, 1));
+  feedback.commit();
+  State state;
+  state.put("residual/a", std::span<const float>(ramp(2, 7)));
+  const auto message = [&] {
+    try {
+      feedback.load(state);
+    } catch (const Error& error) {
+      return std::string(error.what());
+    }
+    return std::string("loaded");
+  };
+  EXPECT_EQ(message(), "no residual was saved for tensor 'b'");
+  state.put("residual/b", std::span<const float>(ramp(3, 7)));
+  EXPECT_EQ(message(), "the saved residual of 'b' has 3 elements, the tensor 2");
+  state.put("residual/b", std::span<const double>());
+  EXPECT_EQ(message(), "'residual/b' was saved as 0 bytes of f64, not of f32");
+  EXPECT_EQ(kept(feedback), ramp(4, 1));
+}
+
+TEST(ErrorFeedback, refuses_layouts_it_could_not_save) {
+  EXPECT_THROW(ErrorFeedback({{"a", {2}}, {"a", {3}}}), Error);
+  EXPECT_THROW(ErrorFeedback({{"a", {2, 0}}}), Error);
+  EXPECT_THROW(ErrorFeedback({{"a", {2}}}).accumulate(ramp(3, 0)), Error);
+  EXPECT_THROW(ErrorFeedback({{"a", {2}}}).commit(), Error);
+}
+
+}  // namespace
+}  // namespace sinew

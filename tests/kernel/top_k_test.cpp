@@ -1,0 +1,191 @@
+// Selection by magnitude: SIMD against scalar, exact k against sorting.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <numeric>
+#include <random>
+#include <vector>
+
+#include "kernel/select.hpp"
+#include "kernel/simd_targets.hpp"
+#include "kernel/top_k.hpp"
+
+namespace sinew {
+namespace {
+
+constexpr SimdLevel kLevels[] = {SimdLevel::best, SimdLevel::avx2, SimdLevel::none};
+
+struct Items {
+  std::vector<std::uint32_t> indices;
+  std::vector<float> values;
+  ItemRoom room(std::size_t capacity) {
+    indices.assign(capacity + kSelectSlack, 0);
+    values.assign(capacity + kSelectSlack, 0);
+    return {indices.data(), values.data(), capacity};
+  }
+  void keep(std::size_t count) {
+    indices.resize(count);
+    values.resize(count);
+  }
+};
+
+bool same_bits(std::span<const float> a, std::span<const float> b) {
+  return a.size() == b.size() &&
+         (a.empty() || std::memcmp(a.data(), b.data(), a.size_bytes()) == 0);
+}
+
+std::vector<float> awkward(std::size_t elements, unsigned seed) {
+  std::mt19937 random(seed);
+  std::normal_distribution<float> normal;
+  std::vector<float> values(elements);
+  const float special[] = {0.0F,
+                           -0.0F,
+                           std::numeric_limits<float>::denorm_min(),
+                           -1e-38F,
+                           1e38F,
+                           std::numeric_limits<float>::infinity(),
+                           std::numeric_limits<float>::quiet_NaN(),
+                           -std::numeric_limits<float>::infinity()};
+  for (auto& value : values) value = random() % 16 == 0 ? special[random() % 8] : normal(random);
+  return values;
+}
+
+TEST(Select, simd_and_scalar_agree_bit_for_bit) {
+  for (const auto level : kLevels) {
+    choose_simd_for_test(level);
+    for (const std::size_t elements : {0, 1, 7, 15, 16, 17, 63, 1000, 2047, 2048, 2049, 10007})
+      for (const float threshold : {0.0F, 1e-30F, 0.5F, 2.0F, 100.0F})
+        for (const std::size_t offset : {0, 1}) {
+          auto gradient = awkward(elements + offset, 1), kept = awkward(elements + offset, 2);
+          std::vector<float> sum(elements + offset), expected_sum(elements);
+          const auto g = std::span(gradient).subspan(offset), k = std::span(kept).subspan(offset);
+          const auto floor = std::max(kSmallest, magnitude(threshold));
+          Items expected, fused, plain;
+          expected.keep(
+              accumulate_select_scalar(g, k, expected_sum, floor, expected.room(elements)));
+          const auto out = std::span(sum).subspan(offset);
+          fused.keep(accumulate_select(g, k, out, floor, fused.room(elements), offset == 0));
+          plain.keep(select(expected_sum, floor, plain.room(elements)));
+          const auto where = fmt::format("{} elements, threshold {}", elements, threshold);
+          ASSERT_TRUE(same_bits(out, expected_sum)) << where;
+          ASSERT_EQ(fused.indices, expected.indices) << where;
+          ASSERT_TRUE(same_bits(fused.values, expected.values)) << where;
+          ASSERT_EQ(plain.indices, expected.indices) << where;
+          ASSERT_TRUE(same_bits(plain.values, expected.values)) << where;
+        }
+  }
+  choose_simd_for_test(SimdLevel::best);
+}
+
+TEST(Select, what_does_not_fit_is_counted_and_not_written) {
+  const std::vector<float> ones(100000, 1.0F), zeros(100000);
+  std::vector<float> sum(100000);
+  for (const std::size_t capacity : {0, 1, 5000, 99999, 100000}) {
+    Items items;
+    auto room = items.room(capacity);
+    const std::uint32_t guard = 0xABCDABCD;
+    items.indices.push_back(guard);
+    room.indices = items.indices.data();
+    EXPECT_EQ(accumulate_select(ones, zeros, sum, kSmallest, room, false), 100000U);
+    EXPECT_EQ(items.indices.back(), guard);
+    EXPECT_EQ(sum, ones);
+  }
+}
+
+TEST(Select, sees_the_one_element_that_is_not_finite) {
+  for (const auto level : kLevels) {
+    choose_simd_for_test(level);
+    std::vector<float> values(1003, 1e38F);
+    EXPECT_TRUE(all_finite(values));
+    for (const std::size_t at : {0, 500, 1002}) {
+      values[at] = at == 500 ? std::numeric_limits<float>::quiet_NaN()
+                             : -std::numeric_limits<float>::infinity();
+      EXPECT_FALSE(all_finite(values)) << at;
+      values[at] = 1;
+    }
+  }
+  choose_simd_for_test(SimdLevel::best);
+  EXPECT_TRUE(all_finite({}));
+}
+
+// The k largest by sorting: descending magnitude, then ascending index; zeros never.
+std::vector<std::uint32_t> by_sorting(std::span<const float> values, std::size_t k) {
+  std::vector<std::uint32_t> order(values.size());
+  std::iota(order.begin(), order.end(), 0U);
+  std::stable_sort(order.begin(), order.end(),
+                   [&](auto a, auto b) { return magnitude(values[a]) > magnitude(values[b]); });
+  order.resize(std::min(k, order.size()));
+  std::erase_if(order, [&](auto index) { return magnitude(values[index]) == 0; });
+  std::sort(order.begin(), order.end());
+  return order;
+}
+
+void expect_exact(const std::vector<float>& values, std::size_t k, std::string_view what) {
+  TopK top(values.size(), k);
+  const auto expected = by_sorting(values, k);
+  const std::vector<float> zeros(values.size());
+  std::vector<float> sum(values.size());
+  for (const bool fused : {false, true}) {
+    const auto chosen = fused ? top.accumulate(values, zeros, sum) : top.choose(values);
+    const std::vector<std::uint32_t> indices(chosen.indices.begin(), chosen.indices.end());
+    ASSERT_EQ(indices, expected) << what << ", k " << k << " of " << values.size();
+    for (std::size_t i = 0; i < indices.size(); ++i)
+      ASSERT_EQ(magnitude(chosen.values[i]), magnitude(values[indices[i]]));
+    ASSERT_EQ(chosen.finite, k == 0 || all_finite(values)) << what;
+  }
+}
+
+TEST(TopK, is_exact_for_any_data) {
+  std::mt19937 random(3);
+  for (const std::size_t elements : {0, 1, 2, 1000, 70000, 300000})
+    for (const double density : {0.0, 1e-6, 0.001, 0.02, 0.5, 1.0}) {
+      const auto k = static_cast<std::size_t>(std::ceil(static_cast<double>(elements) * density));
+      expect_exact(awkward(elements, 7), k, "awkward");
+      expect_exact(std::vector<float>(elements, 0.0F), k, "zeros");
+      expect_exact(std::vector<float>(elements, -2.5F), k, "constant");
+      std::vector<float> signs(elements), few(elements), corner(elements), ramp(elements);
+      for (std::size_t i = 0; i < elements; ++i) {
+        signs[i] = random() % 2 == 0 ? 3.0F : -3.0F;
+        few[i] = random() % 1000 == 0 ? static_cast<float>(random() % 5) : 0.0F;
+        corner[i] = i * 1000 < elements ? 1000.0F + static_cast<float>(i) : 1e-3F;
+        ramp[i] = static_cast<float>(i);
+      }
+      expect_exact(signs, k, "plus and minus");
+      expect_exact(few, k, "few nonzeros");
+      expect_exact(corner, k, "all mass in a corner");
+      expect_exact(ramp, k, "a ramp");
+    }
+}
+
+TEST(TopK, needs_no_second_scan_of_ordinary_data) {
+  std::mt19937 random(9);
+  std::normal_distribution<float> normal;
+  std::vector<float> values(1 << 20);
+  for (auto& value : values) value = normal(random) * std::exp(normal(random));
+  for (const std::size_t k : {1, 100, 10000, 20000, 500000}) {
+    TopK top(values.size(), k);
+    top.choose(values);
+    EXPECT_FALSE(top.scanned_again()) << k;
+  }
+}
+
+TEST(TopK, kth_magnitude_is_that_of_sorting) {
+  const auto values = awkward(5000, 21);
+  std::vector<Magnitude> sorted;
+  for (const float value : values) sorted.push_back(magnitude(value));
+  std::sort(sorted.begin(), sorted.end(), std::greater<>());
+  for (const std::size_t k : {1, 2, 100, 2500, 4999, 5000}) {
+    const auto kth = kth_magnitude(values, k);
+    EXPECT_EQ(kth.magnitude, sorted[k - 1]) << k;
+    EXPECT_EQ(kth.larger,
+              static_cast<std::size_t>(std::count_if(
+                  sorted.begin(), sorted.end(), [&](Magnitude m) { return m > sorted[k - 1]; })));
+  }
+}
+
+}  // namespace
+}  // namespace sinew

@@ -129,6 +129,7 @@ struct StepReport {
   std::uint64_t items = 0;         // of the result; equal on all ranks
   bool was_dense = false;          // a warm-up step, or a fallback
   bool skipped = false;            // a rank had a NaN or an infinity
+  std::uint64_t overflows = 0;     // elements of the result that 16 bits could not hold
   std::vector<PhaseBytes> bytes;
   std::uint64_t part_ns[kParts] = {};
 
@@ -218,6 +219,10 @@ class Exchange {
                 .counts = counts,
                 .recv_counts = their_counts});
   }
+  /// A message to one rank; its bytes count under `phase` too. Who sends and who receives, and how
+  /// much, must be known to both.
+  void send(std::string_view phase, std::span<const std::byte> data, int to);
+  void recv(std::string_view phase, std::span<std::byte> data, int from);
   /// True on all ranks if it is true on any.
   bool any_rank(std::string_view phase, bool mine);
 
@@ -238,6 +243,8 @@ class Exchange {
   [[nodiscard]] Timed time(Part part) noexcept { return {report, part}; }
 
  private:
+  PhaseBytes& bytes_of(std::string_view phase);
+
   Communicator& communicator_;
 };
 

@@ -270,8 +270,8 @@ std::string complaint_of(const test::Told& told, int rank) {
              rank, sums, kib, descriptors, warnings);
   if (told.status != 0 || sums == 0) return fmt::format("ended with {}", told.status);
   if (kib >= 1024) return fmt::format("grew by {} KiB", kib);
-  // As many strangers as are kept, and the few that come and go: those being turned away.
-  if (descriptors > (rank == 0 ? 64 + 3 : 0)) return fmt::format("{} descriptors", descriptors);
+  // As many strangers as are kept, and the one that has just come.
+  if (descriptors > (rank == 0 ? 64 + 1 : 0)) return fmt::format("{} descriptors", descriptors);
   if (warnings != (rank == 0 ? 1 : 0)) return fmt::format("{} warnings within a minute", warnings);
   return "";
 }

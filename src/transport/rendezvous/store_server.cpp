@@ -108,18 +108,23 @@ class StoreServer::Service {
     if (entries[0].revents != 0) return false;
     for (std::size_t i = 0; i < visitors_.size(); ++i)
       if (entries[i + 2].revents != 0) attend(*visitors_[i], entries[i + 2].revents);
+    forget_gone();  // before others come, so that no more are open than may be
     // No more at a time than are kept: those who are in are served in between.
     for (std::size_t i = 0; entries[1].revents != 0 && i < options_.most_strangers; ++i)
       if (!accept_one()) break;
     check_times();
+    forget_gone();
+    warn();
+    return true;
+  }
+
+  void forget_gone() {
     const auto is_turned_away = [](const auto& visitor) {
       return visitor->gone && !visitor->welcome;
     };
     strangers_ += static_cast<std::uint64_t>(
         std::count_if(visitors_.begin(), visitors_.end(), is_turned_away));
     std::erase_if(visitors_, [](const auto& visitor) { return visitor->gone; });
-    warn();
-    return true;
   }
 
   // Out of descriptors, an accept that fails would leave the listener readable for ever.
@@ -167,7 +172,9 @@ class StoreServer::Service {
     };
     const auto strangers = std::count_if(visitors_.begin(), visitors_.end(), is_stranger);
     if (static_cast<std::size_t>(strangers) < options_.most_strangers) return;
-    (*std::find_if(visitors_.begin(), visitors_.end(), is_stranger))->gone = true;
+    auto& oldest = **std::find_if(visitors_.begin(), visitors_.end(), is_stranger);
+    oldest.gone = true;
+    oldest.socket = Socket();
   }
 
   [[nodiscard]] Hello hello() const {

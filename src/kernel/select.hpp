@@ -33,7 +33,7 @@ inline constexpr std::size_t kSelectSlack = 2048 + 64;
 
 /// sum = gradient + kept, and every element of the sum of at least `floor` goes into `room`.
 /// Returns how many there are: if more than the capacity, the items are not complete, but the sum
-/// is. `streaming`: the sum will not be read soon.
+/// is. `sum` may be `kept`. `streaming`: the sum will not be read soon.
 std::size_t accumulate_select(std::span<const float> gradient, std::span<const float> kept,
                               std::span<float> sum, Magnitude floor, ItemRoom room,
                               bool streaming) noexcept;

@@ -24,7 +24,7 @@ class TopK {
     std::span<const float> values;
     bool finite = true;  // whether all elements are, not only the chosen
   };
-  /// sum = gradient + kept, and the largest of it.
+  /// sum = gradient + kept, and the largest of it. `sum` may be `kept`.
   Chosen accumulate(std::span<const float> gradient, std::span<const float> kept,
                     std::span<float> sum);
   Chosen choose(std::span<const float> values);

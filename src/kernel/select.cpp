@@ -26,6 +26,7 @@ std::size_t accumulate_select_vectors(const float*, const float*, float*, std::s
 std::size_t select_vectors(const float*, std::size_t, Magnitude, ItemRoom, std::size_t&) {
   return 0;
 }
+std::size_t keep_vectors(ItemRoom, std::size_t, Magnitude, std::size_t&) { return 0; }
 std::size_t finite_vectors(const float*, std::size_t, bool&) { return 0; }
 
 #else
@@ -53,7 +54,8 @@ constexpr std::size_t kGroup = 4;
 template <class V, class M>
 HWY_INLINE std::size_t append(V values, M chosen, std::size_t index, ItemRoom room,
                               std::size_t count) {
-  const auto at = hn::Iota(I{}, static_cast<std::int32_t>(static_cast<std::uint32_t>(index)));
+  const auto first = hn::Set(I{}, static_cast<std::int32_t>(static_cast<std::uint32_t>(index)));
+  const auto at = hn::Add(hn::Iota(I{}, 0), first);
   hn::StoreU(hn::Compress(values, hn::RebindMask(F{}, chosen)), F{}, room.values + count);
   hn::StoreU(hn::BitCast(U{}, hn::Compress(at, chosen)), U{}, room.indices + count);
   return count + hn::CountTrue(I{}, chosen);
@@ -120,6 +122,23 @@ std::size_t select_vectors(const float* values, std::size_t elements, Magnitude 
                        [=](std::size_t i) { return hn::LoadU(F{}, values + i); });
 }
 
+// What is written never lies ahead of what has been read.
+std::size_t keep_vectors(ItemRoom room, std::size_t count, Magnitude floor, std::size_t& kept) {
+  const std::size_t lanes = hn::Lanes(F{});
+  const auto below = hn::Set(I{}, static_cast<std::int32_t>(floor) - 1);
+  std::size_t stay = 0, i = 0;
+  for (; i + lanes <= count; i += lanes) {
+    const auto values = hn::LoadU(F{}, room.values + i);
+    const auto indices = hn::LoadU(U{}, room.indices + i);
+    const auto chosen = hn::Gt(magnitudes(values), below);
+    hn::StoreU(hn::Compress(values, hn::RebindMask(F{}, chosen)), F{}, room.values + stay);
+    hn::StoreU(hn::Compress(indices, hn::RebindMask(U{}, chosen)), U{}, room.indices + stay);
+    stay += hn::CountTrue(I{}, chosen);
+  }
+  kept = stay;
+  return i;
+}
+
 std::size_t finite_vectors(const float* values, std::size_t elements, bool& finite) {
   const std::size_t lanes = hn::Lanes(F{});
   auto largest = hn::Zero(I{});
@@ -143,6 +162,7 @@ namespace sinew {
 
 HWY_EXPORT(accumulate_select_vectors);
 HWY_EXPORT(select_vectors);
+HWY_EXPORT(keep_vectors);
 HWY_EXPORT(finite_vectors);
 
 namespace {
@@ -179,6 +199,17 @@ std::size_t select(std::span<const float> values, Magnitude floor, ItemRoom room
       HWY_DYNAMIC_DISPATCH(select_vectors)(values.data(), values.size(), floor, room, count);
   for (; i < values.size(); ++i) append_one(values[i], i, floor, room, count);
   return count;
+}
+
+std::size_t keep_items(ItemRoom room, std::size_t count, Magnitude floor) noexcept {
+  std::size_t kept = 0;
+  std::size_t i = HWY_DYNAMIC_DISPATCH(keep_vectors)(room, count, floor, kept);
+  for (; i < count; ++i) {
+    room.indices[kept] = room.indices[i];
+    room.values[kept] = room.values[i];
+    kept += magnitude(room.values[i]) >= floor ? 1 : 0;
+  }
+  return kept;
 }
 
 bool all_finite(std::span<const float> values) noexcept {

@@ -40,6 +40,9 @@ std::size_t accumulate_select(std::span<const float> gradient, std::span<const f
 /// The same without a sum: elements of `values` of at least `floor`.
 std::size_t select(std::span<const float> values, Magnitude floor, ItemRoom room) noexcept;
 
+/// Of the first `count` items in `room` those of at least `floor` stay, in order. Returns how many.
+std::size_t keep_items(ItemRoom room, std::size_t count, Magnitude floor) noexcept;
+
 bool all_finite(std::span<const float> values) noexcept;
 
 /// The same loops, plain C++, one element at a time: what the SIMD ones are tested against.

@@ -20,6 +20,7 @@ if(NOT SINEW_SANITIZE)
   foreach(file IN LISTS tool_tests)
     get_filename_component(name ${file} NAME_WE)
     add_test(NAME ${name} COMMAND Python3::Interpreter ${file})
+    set_tests_properties(${name} PROPERTIES ENVIRONMENT SINEW_BUILD=${PROJECT_BINARY_DIR})
   endforeach()
 
   add_test(NAME install_consumer COMMAND ${CMAKE_COMMAND}

@@ -3,7 +3,8 @@
 
 A header gets the flags of a source file of its own layer, so that a leaf's header finds what the
 leaf needs; public headers get those of the lowest layer. Left out: layers that this build leaves
-out (an optional leaf), and -inl.hpp, which Highway reads once a target and never alone.
+out (an optional leaf) or compiles with nvcc, and -inl.hpp, which Highway reads once a target and
+never alone.
 """
 
 import sys
@@ -19,7 +20,7 @@ def layer_flags(root, build):
     source_root = root / "src"
     flags = {}
     for source, command in load_commands(build).items():
-        if source.is_relative_to(source_root):
+        if source.is_relative_to(source_root) and source.suffix == ".cpp":
             flags.setdefault(source.relative_to(source_root).parts[0], command)
     return flags
 

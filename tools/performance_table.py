@@ -48,12 +48,24 @@ def table(title, results, key):
         print(f"| {label} | " + " | ".join(cells.get(r, "") for r in ranks) + " |")
 
 
+def sweep_table(title, results):
+    sizes = list(dict.fromkeys((row["ranks"], row["bytes"]) for row in results))
+    print(f"\n{title}\n")
+    print("| | " + " | ".join(f"{ranks} ranks, {size(b)}" for ranks, b in sizes) + " |")
+    print("|---" * (len(sizes) + 1) + "|")
+    for knob, value in dict.fromkeys((row["sweep"]["knob"], row["sweep"]["value"]) for row in results):
+        cells = {(row["ranks"], row["bytes"]): f"{micros(row['p50_us'])}, {row['sweep']['speed']:.2f}"
+                 for row in results if (row["sweep"]["knob"], row["sweep"]["value"]) == (knob, value)}
+        print(f"| {knob}={value} | " + " | ".join(cells.get(at, "") for at in sizes) + " |")
+
+
 def tables():
     table("Allreduce, f32 sum, in place, private buffers", rows("allreduce"), lambda r: size(r["bytes"]))
     table("The same in `alloc_shared()` buffers, rewritten between calls", rows("allreduce-shared"), lambda r: size(r["bytes"]))
     table("Other collectives", rows("others"), lambda r: f"{r['collective']} {size(r['bytes'])}")
     table("Beside the same exchange written by hand (flat allreduce)", rows("hand"), lambda r: size(r["bytes"]))
     table("Over sockets on loopback (`--transport tcp`)", rows("tcp"), lambda r: size(r["bytes"]))
+    sweep_table("Options of `--transport tcp`, each varied alone: time a call, and speed with the first value as 1", rows("tcp-sweeps"))
     table("With two busy processes on the two cores", rows("hogs"), lambda r: size(r["bytes"]))
 
 

@@ -24,6 +24,10 @@ struct Options {
   std::string algorithm{};        // for every collective that has it; "": choose by cost
   std::uint64_t chunk_bytes = 0;  // pipelining; 0: choose
   std::string transport{};        // of connect(): "auto", "shm", "tcp"; "": as SINEW_TRANSPORT says
+  bool tls = false;               // of connect(): TLS over sockets, as with SINEW_TLS=1
+  /// What the user should know although nothing is lost: strangers who knock at the job's port.
+  /// Rarely called, perhaps from another thread; empty: nobody is told.
+  std::function<void(std::string_view)> warn{};
 };
 
 /// What may differ from call to call.

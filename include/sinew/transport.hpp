@@ -109,6 +109,9 @@ class Transport {
   /// peer is gone; failure() then says why.
   virtual Progress park(bool moved, Deadline deadline) noexcept = 0;
 
+  /// From now on sleeping in park() ends also when this descriptor can be read. False: it does not.
+  virtual bool also_wake_by(int /*descriptor*/) noexcept { return false; }
+
   /// Whether `peer` has left in good order: it sends and takes nothing more. What it sent before
   /// may still be there to be received.
   [[nodiscard]] virtual bool has_left(int /*peer*/) const noexcept { return false; }

@@ -109,7 +109,34 @@ void print_explanation(std::FILE* to, const bench::Case& what, int ranks,
 
 struct Ours {
   std::string contender, algorithm;
+  BenchSetup setup{};
+  std::string value{};  // of the knob that a sweep varies
 };
+
+// The same ranks once for each value.
+std::vector<Ours> swept(const Ours& one, const Sweep& sweep) {
+  std::vector<Ours> all;
+  for (const auto& value : sweep.values)
+    all.push_back({fmt::format("sinew:{}={}", sweep.knob, value), one.algorithm,
+                   with_knob(one.setup, sweep.knob, value), value});
+  return all;
+}
+
+// How fast `contender` is with `first` as 1: the median over rounds, in which both had a turn.
+std::optional<double> speed_beside(const bench::Result& result, const std::string& first,
+                                   const std::string& contender) {
+  std::vector<double> speeds;
+  for (const auto& round : result.rounds) {
+    const auto *one = round.turn(first), *other = round.turn(contender);
+    if (one == nullptr || other == nullptr || one->samples_us.empty() || other->samples_us.empty())
+      continue;
+    speeds.push_back(bench::summarize(one->samples_us).p50_us /
+                     bench::summarize(other->samples_us).p50_us);
+  }
+  if (speeds.empty()) return {};
+  std::nth_element(speeds.begin(), speeds.begin() + std::ssize(speeds) / 2, speeds.end());
+  return speeds[speeds.size() / 2];
+}
 
 std::vector<Ours> our_contenders(const BenchOptions& o,
                                  const std::vector<bench::Collective>& collectives) {
@@ -142,14 +169,29 @@ class Run {
  public:
   Run(const BenchOptions& o, BenchStyle style)
       : o_(o), collectives_(collectives_of(o)), peers_(peers_of(o)), style_(style) {
-    if (style_ == BenchStyle::csv) fmt::print("{}", BenchTable(style_, {peers_}, 0).head());
+    const auto knob = o.sweeps.empty() ? "" : "knob";  // each line names its own
+    if (style_ == BenchStyle::csv)
+      fmt::print("{}", BenchTable(style_, {peers_, false, false, knob}, 0).head());
   }
 
   void play_all(int ranks) {
+    const auto sweeps = sweeps_of(o_);
+    if (sweeps.empty()) play_all(ranks, {});
+    for (const auto& sweep : sweeps) play_all(ranks, sweep);
+  }
+  [[nodiscard]] const std::vector<BenchRow>& rows() const noexcept { return rows_; }
+
+ private:
+  void play_all(int ranks, const Sweep& sweep) {
     bench::Tournament tournament(ranks);
-    const auto ours = our_contenders(o_, collectives_);
+    auto ours = our_contenders(o_, collectives_);
+    for (auto& one : ours) {
+      one.setup = setup_of(o_);
+      one.setup.algorithm = one.algorithm;
+    }
+    if (!sweep.knob.empty()) ours = swept(ours.front(), sweep);
     add_ours(tournament, ours, ranks);
-    BenchTable::Shown shown{{}, o_.percentiles, ours.size() > 1};
+    BenchTable::Shown shown{{}, o_.percentiles, ours.size() > 1 && sweep.knob.empty(), sweep.knob};
     for (const auto& peer : peers_)
       if (tournament.add(peer == "hand"
                              ? bench::ContenderSpec{peer, hand_written_ranks(!o_.no_bind)}
@@ -166,25 +208,22 @@ class Run {
       fmt::print("# emulated: {} (nodes x ranks, rate of a node's link, latency)\n", o_.emulate);
     if (style_ == BenchStyle::csv) shown.peers = peers_;  // its head has been printed
     const BenchTable table(style_, shown, terminal_columns());
-    for (const auto collective : collectives_) play(tournament, collective, ranks, ours, table);
+    for (const auto collective : collectives_)
+      play(tournament, collective, ranks, ours, sweep.knob, table);
     for (const auto& failure : std::span(tournament.failures()).subspan(absent))
       fmt::print(stderr, "sinew: {} is out: {}\n", failure.contender, failure.story);
   }
-  [[nodiscard]] const std::vector<BenchRow>& rows() const noexcept { return rows_; }
 
- private:
-  void add_ours(bench::Tournament& tournament, const std::vector<Ours>& ours, int ranks) const {
-    for (const auto& [contender, algorithm] : ours) {
-      auto setup = setup_of(o_);
-      setup.algorithm = algorithm;
-      if (!tournament.add({contender, sinew_ranks(setup)}))
+  static void add_ours(bench::Tournament& tournament, const std::vector<Ours>& ours, int ranks) {
+    for (const auto& one : ours) {
+      if (!tournament.add({one.contender, sinew_ranks(one.setup)}))
         throw Error(Errc::system, fmt::format("{} ranks did not start: {}", ranks,
                                               tournament.failures().back().story));
     }
   }
 
   void play(bench::Tournament& tournament, bench::Collective collective, int ranks,
-            const std::vector<Ours>& ours, const BenchTable& table) {
+            const std::vector<Ours>& ours, const std::string& knob, const BenchTable& table) {
     if (style_ == BenchStyle::nccl) fmt::print("# {}\n{}", heading(collective), table.head());
     auto sizes =
         collective == bench::Collective::barrier ? std::vector<std::uint64_t>{0} : sizes_of(o_);
@@ -197,7 +236,14 @@ class Run {
       if (o_.explain)
         print_explanation(style_ == BenchStyle::nccl ? stdout : stderr, what, ranks,
                           candidates_for(what, ranks, setup_of(o_)));
-      for (const auto& [contender, algorithm] : ours) add_row(result, contender, algorithm, table);
+      for (const auto& one : ours) {
+        if (!add_row(result, one)) continue;
+        auto& row = rows_.back();
+        row.knob = knob;
+        row.value = one.value;
+        if (!knob.empty()) row.speed = speed_beside(result, ours.front().contender, one.contender);
+        show(row, table);
+      }
     }
   }
 
@@ -212,19 +258,21 @@ class Run {
     return text;
   }
 
-  void add_row(const bench::Result& result, const std::string& contender,
-               const std::string& algorithm, const BenchTable& table) {
-    if (!bench::over_rounds(result, contender)) return;
+  bool add_row(const bench::Result& result, const Ours& one) {
+    if (!bench::over_rounds(result, one.contender)) return false;
     const auto& what = result.what;
-    auto chosen = algorithm;
+    auto chosen = one.algorithm;
     if (chosen.empty())
-      chosen =
-          o_.buffers == "shared" && what.collective == bench::Collective::allreduce
-              ? "shared"
-              : std::string(candidates_for(what, result.ranks, setup_of(o_)).front().algorithm);
-    rows_.push_back(make_row(o_, result, contender, chosen, peers_));
+      chosen = o_.buffers == "shared" && what.collective == bench::Collective::allreduce
+                   ? "shared"
+                   : std::string(candidates_for(what, result.ranks, one.setup).front().algorithm);
+    rows_.push_back(make_row(o_, result, one.contender, chosen, peers_));
+    return true;
+  }
+
+  void show(const BenchRow& row, const BenchTable& table) const {
     if (style_ == BenchStyle::json) return;
-    fmt::print("{}", table.line(rows_.back()));
+    fmt::print("{}", table.line(row));
     std::fflush(stdout);
   }
 

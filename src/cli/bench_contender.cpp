@@ -220,6 +220,7 @@ std::unique_ptr<Transport> join_bench(bench::Control& control, const BenchSetup&
     join.store = std::make_shared<ControlStore>(control);
     join.rank = rank;
     join.size = ranks;
+    join.token = setup.token;
     join.options = setup.tcp;
     return join_tcp(join, Clock::now() + 30s);
   }

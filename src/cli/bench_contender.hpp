@@ -25,6 +25,7 @@ struct BenchSetup {
   std::string schedule;                           // a document to install, or ""
   Emulation emulation;                            // of a cluster, if any
   TcpOptions tcp;                                 // where the transport is tcp
+  Token token = Token::make();                    // the same
 };
 
 /// What peers cannot do travels to our ranks in Case::options; "" for f32 sums.

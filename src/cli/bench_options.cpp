@@ -73,6 +73,7 @@ void check_words(const BenchOptions& o) {
   parse_reduce_op(o.op);
   zipf_exponent(o.imbalance);
   sizes_of(o);
+  sweeps_of(o);
   for (const int ranks : parse_ranks(o.ranks))
     if (o.root < 0 || o.root >= ranks)
       throw Error(Errc::invalid_argument,
@@ -127,6 +128,9 @@ std::optional<int> parse_bench(BenchOptions& o, int argc, char** argv) {
   app.add_option("--buffers", o.buffers, "private, or shared (alloc_shared)")
       ->capture_default_str();
   app.add_option("--against", o.against, "peers: openmpi,openmpi:nocma,mpich,gloo,hand");
+  app.add_option("--sweep", o.sweeps,
+                 "one table for each: sockbuf=512K,1M, frame=, streams=, checksum=on,off, tls=, "
+                 "congestion=, bind= (tcp), slot=, pull= (shm), chunk=");
   app.add_option("--rounds", o.rounds, "rounds; every contender has a turn in each")
       ->capture_default_str()
       ->check(between(1, 1'000'000));
@@ -143,6 +147,7 @@ std::optional<int> parse_bench(BenchOptions& o, int argc, char** argv) {
       ->capture_default_str();
   app.add_option("--congestion", o.setup.tcp.congestion, "congestion control by name (tcp)");
   app.add_flag("--no-checksum", o.no_checksum, "do not sum payloads (tcp)");
+  app.add_flag("--tls", o.setup.tcp.tls, "seal everything by TLS (tcp)");
   app.add_option("--schedule", o.setup.schedule, "a schedule document to verify and run");
   app.add_option("--style", o.style, "nccl, csv or json")->capture_default_str();
   app.add_option("-o", o.folder, "run folder: bench.json is written there");
@@ -198,6 +203,14 @@ BenchSetup setup_of(const BenchOptions& o) {
   if (!o.sockbuf.empty()) setup.tcp.sockbuf = parse_bytes(o.sockbuf);
   setup.tcp.checksum = !o.no_checksum;
   return setup;
+}
+
+std::vector<Sweep> sweeps_of(const BenchOptions& o) {
+  std::vector<Sweep> sweeps;
+  for (const auto& text : o.sweeps) sweeps.push_back(parse_sweep(text, o.setup.transport));
+  if (!sweeps.empty() && (o.algorithm == "all" || o.algorithm.find(',') != std::string::npos))
+    throw Error(Errc::invalid_argument, "--sweep varies one thing: name one algorithm");
+  return sweeps;
 }
 
 bench::Limits limits_of(const BenchOptions& o) {

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "cli/bench_contender.hpp"
+#include "cli/bench_sweep.hpp"
 #include "measure/case.hpp"
 #include "measure/control.hpp"
 
@@ -23,6 +23,7 @@ struct BenchOptions {
   std::int32_t warm_up = -1;  // calls; -1: by time
   bool check = true, json = false, percentiles = false, explain = false, rewrite = false,
        apart = false, no_bind = false, no_pull = false, no_checksum = false;
+  std::vector<std::string> sweeps;
   BenchSetup setup;
 };
 
@@ -36,6 +37,8 @@ std::optional<int> parse_bench(BenchOptions& o, int argc, char** argv);
 std::vector<bench::Collective> collectives_of(const BenchOptions& o);
 std::vector<std::uint64_t> sizes_of(const BenchOptions& o);
 BenchSetup setup_of(const BenchOptions& o);
+/// What --sweep asks for, one after another.
+std::vector<Sweep> sweeps_of(const BenchOptions& o);
 bench::Limits limits_of(const BenchOptions& o);
 bench::Case make_case(const BenchOptions& o, bench::Collective collective, std::uint64_t bytes,
                       int ranks);

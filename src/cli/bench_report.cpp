@@ -82,6 +82,8 @@ Json row_json(const BenchRow& row) {
             {"wrong", row.wrong},
             {"peers", std::move(peers)}};
   if (!row.emulate.empty()) json["emulate"] = row.emulate;
+  if (!row.knob.empty()) json["sweep"] = {{"knob", row.knob}, {"value", row.value}};
+  if (row.speed) json["sweep"]["speed"] = rounded(*row.speed);
   json["best_peer"] = nullptr;
   json["ratio"] = nullptr;
   if (const auto ratio = row.ratio()) {
@@ -97,6 +99,7 @@ Json row_json(const BenchRow& row) {
 }
 
 constexpr std::size_t kSizeWidth = 11;
+constexpr std::size_t kKnobWidth = 10;         // congestion
 constexpr std::size_t kLongestAlgorithm = 18;  // recursive_doubling
 
 std::string time_text(double us) {
@@ -140,13 +143,19 @@ BenchTable::BenchTable(BenchStyle style, Shown shown, int columns)
 void BenchTable::lay_out(std::size_t columns) {
   const Line size{
       {"size", "(B)", kSizeWidth, [](const BenchRow& row) { return std::to_string(row.bytes); }}};
+  const Line swept{{shown_.knob, "", kKnobWidth, [](const BenchRow& row) { return row.value; }},
+                   {"speed", "(1st=1)", 7, [](const BenchRow& row) {
+                      return row.speed ? fmt::format("{:.2f}", *row.speed) : "-";
+                    }}};
   // What is the same in all rows, or follows from the size.
   const Line same{
       {"count", "(elements)", 10, [](const BenchRow& row) { return std::to_string(row.count); }},
       {"type", "", 5, [](const BenchRow& row) { return std::string(name(row.dtype)); }},
       {"redop", "", 5, [](const BenchRow& row) { return std::string(name(row.op)); }},
       {"root", "", 4, [](const BenchRow& row) { return std::to_string(row.root); }}};
-  Line ours{{"time", "(us)", 9, [](const BenchRow& row) { return time_text(row.ours.p50_us); }}};
+  Line ours = shown_.knob.empty() ? Line{} : swept;
+  ours.push_back(
+      {"time", "(us)", 9, [](const BenchRow& row) { return time_text(row.ours.p50_us); }});
   if (shown_.percentiles) {
     ours.push_back(
         {"min", "(us)", 9, [](const BenchRow& row) { return time_text(row.ours.min_us); }});
@@ -215,6 +224,7 @@ std::string BenchTable::head() const {
     text =
         "collective,algorithm,transport,ranks,bytes,dtype,op,buffers,min_us,p50_us,p99_us,"
         "algbw_gbs,busbw_gbs,wrong";
+    if (!shown_.knob.empty()) text += ",knob,value,speed";
     for (const auto& peer : shown_.peers) text += fmt::format(",{}_p50_us", peer);
     return text + (shown_.peers.empty() ? "\n" : ",best_peer,ratio\n");
   }
@@ -239,6 +249,9 @@ std::string BenchTable::csv_line(const BenchRow& row) const {
                   row.algorithm, row.transport, row.ranks, row.bytes, name(row.dtype), name(row.op),
                   row.buffers, row.ours.min_us, row.ours.p50_us, row.ours.p99_us, row.algbw_gbs(),
                   row.busbw_gbs(), row.wrong);
+  if (!shown_.knob.empty())
+    text += fmt::format(",{},{},{}", row.knob, row.value,
+                        row.speed ? fmt::format("{:.3f}", *row.speed) : "");
   for (const auto& peer : shown_.peers)
     text += row.peers.contains(peer) ? fmt::format(",{:.3f}", row.peers.at(peer).p50_us) : ",";
   if (!shown_.peers.empty())

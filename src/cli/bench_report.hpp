@@ -27,6 +27,8 @@ struct BenchRow {
   std::map<std::string, bench::Summary> peers;
   std::vector<double> probes_us;                 // before and after each round
   std::optional<double> ratio_fast, ratio_slow;  // best peer / ours, by the machine's mode
+  std::string knob, value;                       // what a sweep varies, or ""
+  std::optional<double> speed;                   // with its first value as 1
 
   [[nodiscard]] double algbw_gbs() const;
   [[nodiscard]] double busbw_gbs() const;
@@ -45,6 +47,7 @@ class BenchTable {
     std::vector<std::string> peers;
     bool percentiles = false;
     bool algorithm = false;  // at the end of a row; in csv always
+    std::string knob{};      // of a sweep
   };
   /// nccl: the columns of nccl-tests, or where those do not fit into `columns` of the terminal,
   /// less what is the same in all rows and with the peers in a line of their own.

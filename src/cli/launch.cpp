@@ -30,7 +30,7 @@ constexpr std::chrono::seconds kGrace{2};  // between asking ranks to end and en
 struct Wanted {
   int ranks = 0;
   std::string bind = "none";
-  bool no_label = false, json = false;
+  bool no_label = false, json = false, tls = false;
   double timeout_s = 0;
   std::vector<std::string> program;
 };
@@ -130,6 +130,7 @@ class Launch {
     for (const auto name : place_variables()) ::unsetenv(std::string(name).c_str());
     for (const auto& [key, value] : variables) ::setenv(key, value.c_str(), 1);
     ::setenv("MASTER_ADDR", "127.0.0.1", 1);
+    if (wanted_.tls) ::setenv("SINEW_TLS", "1", 1);
     // A file or a pipe is for rank 0. A terminal is for nobody: ranks are not in its foreground.
     if (rank > 0 || ::isatty(STDIN_FILENO) == 1) {
       const int nothing = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
@@ -231,6 +232,7 @@ int run_launch(int argc, char** argv) {
   app.add_option("--bind", wanted.bind, "ranks in turn to each core, l3, numa domain; or none");
   app.add_flag("--no-label", wanted.no_label, "pass output through as it is");
   app.add_option("--timeout", wanted.timeout_s, "end all ranks after so many seconds (exit 124)");
+  app.add_flag("--tls", wanted.tls, "TLS over sockets (SINEW_TLS=1)");
   app.add_flag("--json", wanted.json, "output lines and ends of ranks as JSON lines");
   app.prefix_command();
   app.footer("The program and its arguments come last: sinew launch -n 4 -- ./program -x");

@@ -70,15 +70,16 @@ struct Needs {
   std::string_view text;
 };
 Needs needs(const Algorithm& algorithm) {
-  constexpr std::array kTwoNodes{0, 0, 0, 1, 1, 1, 1, 1};
+  constexpr std::array kTwoNodes{0, 0, 0, 1, 1, 1, 1, 1}, kEqualNodes{0, 0, 0, 0, 1, 1, 1, 1};
   constexpr Capabilities kNothing{}, kBoard{.board = true}, kAll{true, true};
   const Place six{.size = 6, .node_of = {}}, eight{.size = 8, .node_of = {}};
-  const Place nodes{.size = 8, .node_of = kTwoNodes};
+  const Place nodes{.size = 8, .node_of = kTwoNodes}, equal{.size = 8, .node_of = kEqualNodes};
   if (algorithm.fits(six, kNothing)) return {'-', "anything"};
   if (algorithm.fits(eight, kNothing)) return {'2', "a power of two of ranks"};
   if (algorithm.fits(eight, kBoard)) return {'m', "shared memory"};
   if (algorithm.fits(eight, kAll)) return {'b', "buffers in shared memory"};
   if (algorithm.fits(nodes, kAll)) return {'n', "several nodes"};
+  if (algorithm.fits(equal, kAll)) return {'e', "several nodes of one size"};
   return {'?', "a special place"};
 }
 
@@ -200,7 +201,8 @@ void print_plain(const std::vector<Collective>& collectives) {
   fmt::print(
       "p pipelines in segments   r combines in rank order (deterministic)\n"
       "i works in place          v works with ragged parts\n"
-      "needs: m shared memory  b buffers in it  n several nodes  2 a power of two\n");
+      "needs: m shared memory  b buffers in it  2 a power of two  n several nodes\n"
+      "       e several nodes of one size\n");
 }
 
 // Indented lines of at most 80 columns.

@@ -21,6 +21,7 @@ Schedule allreduce_recursive_doubling(const Place& at);
 Schedule allreduce_ring(const Place& at);
 Schedule allreduce_shared(const Place& at);
 Schedule allreduce_two_level(const Place& at);
+Schedule allreduce_grid(const Place& at);
 Schedule alltoall_bruck(const Place& at);
 Schedule alltoall_direct(const Place& at);
 Schedule alltoall_linear(const Place& at);

@@ -25,6 +25,12 @@ bool in_shared_buffers(const Place& at, Capabilities can) {
   return can.shared_buffers && on_one_board(at, can);
 }
 bool several_nodes(const Place& at, Capabilities can) { return can.board && !one_node(at); }
+bool equal_nodes(const Place& at, Capabilities) {
+  const auto nodes = nodes_of(at);
+  return nodes.size() > 1 && nodes.front().size() > 1 &&
+         std::all_of(nodes.begin(), nodes.end(),
+                     [&](const auto& node) { return node.size() == nodes.front().size(); });
+}
 
 using enum Collective;
 constexpr std::array kAlgorithms = std::to_array<Algorithm>({
@@ -73,6 +79,7 @@ constexpr std::array kAlgorithms = std::to_array<Algorithm>({
      {.rank_order = true}},
     {allreduce, "two_level", "within nodes, then between their leaders", allreduce_two_level,
      several_nodes},
+    {allreduce, "grid", "each part within nodes, then between them", allreduce_grid, equal_nodes},
     {reduce, "binomial", "up a binomial tree", reduce_binomial, anywhere},
     {reduce,
      "chain",

@@ -9,13 +9,14 @@ namespace sinew {
 namespace {
 
 std::vector<std::vector<int>> node_maps(int size) {
-  std::vector<int> blocks, robin, uneven;
+  std::vector<int> halves, blocks, robin, uneven;
   for (int rank = 0; rank < size; ++rank) {
+    halves.push_back(2 * rank / size);
     blocks.push_back(rank / 3);
     robin.push_back(rank % 3);
     uneven.push_back(rank == 0 ? 0 : 1);
   }
-  return {{}, blocks, robin, uneven};
+  return {{}, halves, blocks, robin, uneven};
 }
 
 }  // namespace

@@ -21,7 +21,8 @@ struct Setting {
 std::string to_string(const Setting& setting);
 
 /// Roots 0, the middle and the last; pipelines of 1, 2 and 5; one node, and for algorithms that
-/// want several: blocks, round robin and an uneven split. Empty where the algorithm does not fit.
+/// want several: halves, blocks, round robin and an uneven split. Empty where the algorithm does
+/// not fit.
 std::vector<Setting> settings(const Algorithm& algorithm, int size);
 
 /// Under what an algorithm must hold: both send modes, published data by copy and by reference, and

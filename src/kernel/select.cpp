@@ -165,21 +165,6 @@ HWY_EXPORT(select_vectors);
 HWY_EXPORT(keep_vectors);
 HWY_EXPORT(finite_vectors);
 
-namespace {
-
-// One element after the vectors. Beyond the capacity only the number counts.
-void append_one(float value, std::size_t index, Magnitude floor, ItemRoom room,
-                std::size_t& count) noexcept {
-  if (magnitude(value) < floor) return;
-  if (count < room.capacity) {
-    room.indices[count] = static_cast<std::uint32_t>(index);
-    room.values[count] = value;
-  }
-  ++count;
-}
-
-}  // namespace
-
 std::size_t accumulate_select(std::span<const float> gradient, std::span<const float> kept,
                               std::span<float> sum, Magnitude floor, ItemRoom room,
                               bool streaming) noexcept {
@@ -188,7 +173,7 @@ std::size_t accumulate_select(std::span<const float> gradient, std::span<const f
       gradient.data(), kept.data(), sum.data(), gradient.size(), floor, room, streaming, count);
   for (; i < gradient.size(); ++i) {
     sum[i] = gradient[i] + kept[i];
-    append_one(sum[i], i, floor, room, count);
+    append_if(sum[i], i, floor, room, count);
   }
   return count;
 }
@@ -197,7 +182,7 @@ std::size_t select(std::span<const float> values, Magnitude floor, ItemRoom room
   std::size_t count = 0;
   std::size_t i =
       HWY_DYNAMIC_DISPATCH(select_vectors)(values.data(), values.size(), floor, room, count);
-  for (; i < values.size(); ++i) append_one(values[i], i, floor, room, count);
+  for (; i < values.size(); ++i) append_if(values[i], i, floor, room, count);
   return count;
 }
 
@@ -217,23 +202,6 @@ bool all_finite(std::span<const float> values) noexcept {
   std::size_t i = HWY_DYNAMIC_DISPATCH(finite_vectors)(values.data(), values.size(), finite);
   for (; i < values.size(); ++i) finite &= magnitude(values[i]) < kInfinity;
   return finite;
-}
-
-std::size_t accumulate_select_scalar(std::span<const float> gradient, std::span<const float> kept,
-                                     std::span<float> sum, Magnitude floor,
-                                     ItemRoom room) noexcept {
-  std::size_t count = 0;
-  for (std::size_t i = 0; i < gradient.size(); ++i) {
-    sum[i] = gradient[i] + kept[i];
-    append_one(sum[i], i, floor, room, count);
-  }
-  return count;
-}
-
-std::size_t select_scalar(std::span<const float> values, Magnitude floor, ItemRoom room) noexcept {
-  std::size_t count = 0;
-  for (std::size_t i = 0; i < values.size(); ++i) append_one(values[i], i, floor, room, count);
-  return count;
 }
 
 void count_magnitudes(std::span<const float> values, Magnitude from, int shift,

@@ -31,6 +31,17 @@ struct ItemRoom {
 /// Loops look for room once a block, and store whole vectors.
 inline constexpr std::size_t kSelectSlack = 2048 + 64;
 
+/// One element. Beyond the capacity only the number counts.
+inline void append_if(float value, std::size_t index, Magnitude floor, ItemRoom room,
+                      std::size_t& count) noexcept {
+  if (magnitude(value) < floor) return;
+  if (count < room.capacity) {
+    room.indices[count] = static_cast<std::uint32_t>(index);
+    room.values[count] = value;
+  }
+  ++count;
+}
+
 /// sum = gradient + kept, and every element of the sum of at least `floor` goes into `room`.
 /// Returns how many there are: if more than the capacity, the items are not complete, but the sum
 /// is. `sum` may be `kept`. `streaming`: the sum will not be read soon.

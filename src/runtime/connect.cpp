@@ -40,7 +40,7 @@ std::unique_ptr<Transport> join_near(Meeting& meeting, std::span<const int> node
   return join_shm(join, deadline);
 }
 
-std::unique_ptr<Transport> join_far(Meeting& meeting, const Environment& environment,
+std::unique_ptr<Transport> join_far(Meeting& meeting, const Environment& environment, bool tls,
                                     Deadline deadline) {
   TcpJoin join;
   join.store = meeting.store();
@@ -48,16 +48,18 @@ std::unique_ptr<Transport> join_far(Meeting& meeting, const Environment& environ
   join.size = environment.size;
   join.token = meeting.token();
   join.options.bind = meeting.own_address();
+  join.options.tls = tls;
   return join_tcp(join, deadline);
 }
 
 /// The one place that knows which transport serves which ranks.
 std::unique_ptr<Transport> join(const std::string& wanted, const Environment& environment,
-                                Deadline deadline) {
+                                const Options& options, Deadline deadline) {
   const bool alone = environment.size == 1 && environment.rendezvous.empty();
   if (alone && wanted == "auto") return LocalHub::make(1)->join(0);
-  Meeting meeting(environment, deadline);
-  if (wanted == "tcp") return join_far(meeting, environment, deadline);
+  Meeting meeting(environment, deadline, options.warn);
+  const bool tls = options.tls || environment.tls;
+  if (wanted == "tcp") return join_far(meeting, environment, tls, deadline);
   auto node_of = meeting.node_of();
   const bool one_host = std::count(node_of.begin(), node_of.end(), 0) == environment.size;
   if (wanted == "shm" && !one_host)
@@ -67,7 +69,8 @@ std::unique_ptr<Transport> join(const std::string& wanted, const Environment& en
                             environment.size));
   auto near = join_near(meeting, node_of, environment.rank, deadline);
   if (one_host) return near;
-  return route({join_far(meeting, environment, deadline), std::move(near), std::move(node_of)});
+  return route(
+      {join_far(meeting, environment, tls, deadline), std::move(near), std::move(node_of)});
 }
 
 }  // namespace
@@ -75,7 +78,7 @@ std::unique_ptr<Transport> join(const std::string& wanted, const Environment& en
 Communicator connect(const Options& options) {
   const auto environment = read_environment(process_environment());
   const auto wanted = wanted_transport(options, environment);
-  return Communicator(join(wanted, environment, Clock::now() + options.timeout), options);
+  return Communicator(join(wanted, environment, options, Clock::now() + options.timeout), options);
 }
 
 void run_local(int size, const std::function<void(Communicator&)>& body, const Options& options) {

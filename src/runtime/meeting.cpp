@@ -67,8 +67,8 @@ struct HostedStore {
 
 }  // namespace
 
-Meeting::Meeting(const Environment& environment, Deadline deadline)
-    : environment_(environment), deadline_(deadline) {
+Meeting::Meeting(const Environment& environment, Deadline deadline, Warn warn)
+    : environment_(environment), deadline_(deadline), warn_(std::move(warn)) {
   if (environment_.job.empty() && environment_.pmi_descriptor >= 0)
     environment_.job = pmi_manager(environment_.pmi_descriptor);
   decide();
@@ -116,8 +116,7 @@ void Meeting::share_by_launcher() {
   std::string text;
   if (environment_.rank == 0) {
     if (!read_token()) token_ = Token::make();
-    server_ = std::make_shared<StoreServer>(Address{Address::Kind::tcp, own_address(), 0}, token(),
-                                            StoreServer::Options{.size = environment_.size});
+    server_ = serve({Address::Kind::tcp, own_address(), 0});
     text = fmt::format("{},{}", to_string(server_->address()), token().hex());
   }
   text = environment_.has_pmix
@@ -178,6 +177,13 @@ std::string Meeting::own_address() {
   return choose_address(list_interfaces(), environment_.interfaces, others);
 }
 
+std::shared_ptr<StoreServer> Meeting::serve(const Address& address) {
+  StoreServer::Options options;
+  options.size = environment_.size;
+  options.warn = warn_;
+  return std::make_shared<StoreServer>(address, token(), options);
+}
+
 std::shared_ptr<Store> Meeting::store() {
   if (!store_) store_ = open_store();
   return store_;
@@ -191,8 +197,7 @@ std::shared_ptr<Store> Meeting::open_store() {
   if (address.kind == Address::Kind::name) address.place += "/store";
   const Hello me{.rank = rank, .size = size};
   if (rank != 0) return std::make_shared<StoreClient>(address, token(), me, deadline_);
-  if (!server_)
-    server_ = std::make_shared<StoreServer>(address, token(), StoreServer::Options{.size = size});
+  if (!server_) server_ = serve(address);
   auto hosted = std::shared_ptr<HostedStore>(
       new HostedStore{server_, StoreClient(server_->address(), token(), me, deadline_)});
   return {hosted, &hosted->client};

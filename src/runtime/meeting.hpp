@@ -2,9 +2,11 @@
 // else from what the launcher gives. Decides; joining is the transports' work.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <sinew/transport.hpp>
@@ -18,8 +20,9 @@ namespace sinew {
 
 class Meeting {
  public:
+  using Warn = std::function<void(std::string_view)>;
   /// Throws Error{invalid_argument} that says what to set when the environment is not enough.
-  Meeting(const Environment& environment, Deadline deadline);
+  Meeting(const Environment& environment, Deadline deadline, Warn warn = {});
 
   /// The host of each rank, where those of one host can share memory: as the launcher says, else as
   /// ranks find out by the store. Equal on all ranks.
@@ -41,9 +44,11 @@ class Meeting {
   [[noreturn]] void lacks_token() const;
   [[noreturn]] void lacks_meeting() const;
   std::shared_ptr<Store> open_store();
+  [[nodiscard]] std::shared_ptr<StoreServer> serve(const Address& address);
 
   Environment environment_;
   Deadline deadline_;
+  Warn warn_;
   Address address_;
   std::optional<Token> token_;           // made when it is first needed, where nobody gave one
   std::shared_ptr<StoreServer> server_;  // rank 0's, where it had to be there early

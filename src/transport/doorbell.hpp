@@ -10,6 +10,9 @@ namespace sinew {
 class Doorbell {
  public:
   Doorbell(const Segment& segment, int rank);
+  Doorbell(const Doorbell&) = delete;
+  Doorbell& operator=(const Doorbell&) = delete;
+  ~Doorbell();
 
   /// After a fragment that `rank` may be waiting for. The store and this load may pass each other
   /// in the processor; arm() has the barrier for both sides (membarrier), or sleeps are kept short.
@@ -31,8 +34,16 @@ class Doorbell {
   void sleep(std::chrono::nanoseconds most) noexcept;
   void wake_all() noexcept;
 
+  /// For those who wait for other descriptors as well: from now on this rank is woken by something
+  /// to read on this one, and sleeps by polling it between arm() and answer(), never by sleep().
+  /// -1 where that cannot be had.
+  int socket() noexcept;
+  /// Takes what came, and disarms.
+  void answer() noexcept;
+
  private:
   void wake(int rank) noexcept;
+  void knock(int rank) const noexcept;
   void wake_if_anything(int rank) noexcept;
   void wake_satisfied() noexcept;
   [[nodiscard]] bool has_come(int member, std::uint32_t position) const noexcept;
@@ -41,6 +52,7 @@ class Doorbell {
   const Segment& segment_;
   std::atomic<std::uint32_t>& sleepers_;
   int rank_;
+  int socket_ = -1;
   bool asymmetric_;  // membarrier works
   bool armed_ = false;
   Want want_;  // while armed

@@ -44,9 +44,12 @@ struct Want {
   friend bool operator==(const Want&, const Want&) = default;
 };
 
+/// On its bell, or on its socket together with other sockets (see Doorbell::socket()).
+enum class Sleep : std::uint32_t { awake, on_bell, on_socket };
+
 struct alignas(kLine) BellLine {
-  std::atomic<std::uint32_t> bell;    // counts rings; what the owner sleeps on
-  std::atomic<std::uint32_t> asleep;  // 1: the owner is about to sleep, or does
+  std::atomic<std::uint32_t> bell;  // counts rings; what the owner sleeps on
+  std::atomic<Sleep> asleep;        // how the owner sleeps, or is about to
   std::atomic<Want::Of> want_of;
   std::atomic<std::int32_t> want_member;
   std::atomic<std::uint32_t> want_position;
@@ -92,7 +95,7 @@ struct PoisonRecord {
 struct alignas(kLine) SegmentHeader {
   std::uint32_t magic, ranks;
   SegmentOptions options;
-  alignas(kLine) std::atomic<std::uint32_t> sleepers;  // how many ranks have asleep == 1
+  alignas(kLine) std::atomic<std::uint32_t> sleepers;  // how many ranks are not awake
   PoisonRecord poison;
 };
 

@@ -183,6 +183,14 @@ Progress SharedTransport::park(bool moved, Deadline deadline) noexcept {
 
 // Spinning is cheapest when whoever we wait for has a core of its own; a yield is cheap when the
 // next in line is another rank; sleeping is dear, but the only way past a stranger on our core.
+bool SharedTransport::announce_sleep() noexcept {
+  board_.announce();
+  const auto want = Want::anything();
+  if (doorbell_.armed(want)) return false;
+  doorbell_.arm(want);
+  return true;
+}
+
 Progress SharedTransport::park_slowly(Deadline deadline) noexcept {
   board_.announce();
   if (segment_->header().poison.state.load(std::memory_order_acquire) ==

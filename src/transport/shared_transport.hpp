@@ -39,6 +39,11 @@ class SharedTransport final : public Transport {
 
   /// What ranks are called in error texts, where they are some of a larger group.
   void call_ranks(std::vector<int> names) { names_ = std::move(names); }
+  /// For sleeping on other descriptors as well; see Doorbell.
+  int bell_socket() noexcept { return doorbell_.socket(); }
+  /// False: announced already, so that the caller has looked once more and can sleep now.
+  bool announce_sleep() noexcept;
+  void wake_up() noexcept { doorbell_.answer(); }
 
   [[nodiscard]] std::string_view name() const noexcept override { return name_; }
   [[nodiscard]] int rank() const noexcept override { return rank_; }

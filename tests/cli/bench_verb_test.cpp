@@ -51,6 +51,61 @@ TEST(Bench, has_the_columns_of_nccl_tests) {
   EXPECT_EQ(cells[8], "0") << "#wrong";
 }
 
+TEST(Bench, runs_over_sockets_with_every_option_of_theirs) {
+  const auto ran =
+      bench({"allreduce", "--transport", "tcp", "-p", "3", "--sizes", "8,100K", "--tls", "--frame",
+             "16K", "--streams", "2", "--sockbuf", "64K", "--no-checksum"});
+  EXPECT_EQ(ran.status, 0) << ran.err;
+  EXPECT_EQ(rows_of(ran.out).size(), 2U) << ran.out;
+}
+
+TEST(Bench, sweeps_one_knob_and_compares_with_its_first_value) {
+  const auto ran = bench({"allreduce", "--transport", "tcp", "-p", "2", "--sizes", "8,64K",
+                          "--sweep", "sockbuf=64K,1M", "--sweep", "tls=off,on", "--json"});
+  ASSERT_EQ(ran.status, 0) << ran.err;
+  const auto results = Json::parse(ran.out)["results"];
+  std::vector<std::string> seen;
+  for (const auto& row : results) {
+    const auto& sweep = row["sweep"];
+    seen.push_back(fmt::format("{} {}={}", row["bytes"].get<int>(),
+                               sweep["knob"].get<std::string>(),
+                               sweep["value"].get<std::string>()));
+    const bool first = sweep["value"] == "64K" || sweep["value"] == "off";
+    EXPECT_GT(sweep["speed"], 0);
+    if (first) {
+      EXPECT_EQ(sweep["speed"], 1);
+    }
+  }
+  EXPECT_EQ(seen, (std::vector<std::string>{"8 sockbuf=64K", "8 sockbuf=1M", "65536 sockbuf=64K",
+                                            "65536 sockbuf=1M", "8 tls=off", "8 tls=on",
+                                            "65536 tls=off", "65536 tls=on"}));
+}
+
+TEST(Bench, shows_a_sweep_as_a_table) {
+  const auto ran = bench({"allreduce", "-p", "2", "--sizes", "8,64K", "--sweep", "slot=64K,128K"});
+  ASSERT_EQ(ran.status, 0) << ran.err;
+  EXPECT_TRUE(has(ran.out, "slot   speed")) << ran.out;
+  EXPECT_LE(widest_line(ran.out), 80U) << ran.out;
+  EXPECT_EQ(rows_of(ran.out).size(), 4U) << ran.out;
+}
+
+TEST(Bench, refuses_a_sweep_that_means_nothing) {
+  const std::vector<std::pair<std::vector<std::string>, std::string>> cases{
+      {{"--sweep", "sockbuf=1M,2M"}, "shm has no sockbuf; it belongs to --transport tcp"},
+      {{"--transport", "tcp", "--sweep", "sockbuf=1M"}, "several values"},
+      {{"--transport", "tcp", "--sweep", "tls=on,maybe"}, "maybe"},
+      {{"--transport", "tcp", "--sweep", "streams=1,x"}, "'x' is not a number"},
+      {{"--transport", "tcp", "--sweep", "sockbuff=1,2"}, "did you mean 'sockbuf'?"},
+      {{"--algo", "ring,flat", "--sweep", "chunk=1K,2K"}, "one algorithm"}};
+  for (const auto& [words, why] : cases) {
+    auto all = words;
+    all.insert(all.begin(), "allreduce");
+    const auto ran = bench(all);
+    EXPECT_EQ(ran.status, 2);
+    EXPECT_TRUE(has(ran.err, why)) << ran.err;
+  }
+}
+
 TEST(Bench, stays_within_80_columns_whatever_is_shown) {
   for (const std::vector<std::string>& more :
        {std::vector<std::string>{},

@@ -71,6 +71,15 @@ TEST(Launch, every_rank_finds_its_place_in_the_environment) {
             run(launch(1, "echo $SINEW_RENDEZVOUS")).out);
 }
 
+TEST(Launch, ranks_speak_tls_where_that_is_asked_for) {
+  EXPECT_EQ(run(launch(1, "echo tls=$SINEW_TLS.")).out, "[0] tls=.\n");
+  EXPECT_EQ(run(launch(1, "echo tls=$SINEW_TLS.", {"--tls"})).out, "[0] tls=1.\n");
+  const auto ran = run({"env", "SINEW_TRANSPORT=tcp", SINEW_PROGRAM, "launch", "-n", "3", "--tls",
+                        "--", SINEW_RANK_PROGRAM, "20"});
+  EXPECT_EQ(ran.status, 0) << ran.out << ran.err;
+  EXPECT_TRUE(has(ran.out, "rank 2 of 3 over tcp: right")) << ran.out;
+}
+
 TEST(Launch, ranks_share_a_token_that_is_new_each_time_and_in_no_command_line) {
   const auto ran = run(launch(2,
                               "echo token=$SINEW_TOKEN.; cat /proc/$PPID/cmdline; "

@@ -1,7 +1,8 @@
 // Joins the group that its environment describes, sums something, and says so.
-//   sinew-test-rank [seconds that joining may take]
+//   sinew-test-rank [seconds that joining may take] [forever: goes on until something breaks]
 #include <cstdio>
 #include <cstdlib>
+#include <string_view>
 #include <vector>
 
 #include <sinew/sinew.hpp>
@@ -16,6 +17,10 @@ int main(int argc, char** argv) try {
   const auto transport = comm.transport();
   std::printf("rank %d of %d over %.*s: %s\n", comm.rank(), comm.size(),
               static_cast<int>(transport.size()), transport.data(), right ? "right" : "wrong");
+  if (argc > 2 && argv[2] == std::string_view("forever")) {
+    std::fflush(stdout);
+    while (true) comm.allreduce(std::span<double>(data), sinew::ReduceOp::avg);
+  }
   return right ? 0 : 4;
 } catch (const sinew::Error& error) {
   std::printf("error: %s\n", error.what());

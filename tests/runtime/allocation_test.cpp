@@ -59,14 +59,15 @@ std::size_t allocations_of(Communicator& communicator, const Call& call, int rep
   return allocations - before;
 }
 
-void expect_none(int size, std::size_t count, int repeats) {
+void expect_none(int size, std::size_t count, int repeats, bool tcp = false, bool tls = false) {
   test::Complaints wrong(size);
-  test::on_local(size, [&](Communicator& communicator) {
+  const auto body = [&](Communicator& communicator) {
     const auto elements = count * static_cast<std::size_t>(size);
     std::vector<float> in(elements + 1), out(elements + 1);
-    auto shared = communicator.alloc_shared((elements + 1) * sizeof(float));
+    SharedBuffer shared;
+    if (!tcp) shared = communicator.alloc_shared((elements + 1) * sizeof(float));
     for (const auto& algorithm : algorithms()) {
-      if (!algorithm.fits({0, size, 0, 1, {}}, {true, true})) continue;
+      if (!algorithm.fits({0, size, 0, 1, {}}, {!tcp, !tcp})) continue;
       const bool in_arena = algorithm.name == "shared";
       const Call call{.collective = algorithm.collective,
                       .input = in_arena ? shared.as<float>().data() : in.data(),
@@ -92,7 +93,11 @@ void expect_none(int size, std::size_t count, int repeats) {
     const auto before = allocations;
     for (int i = 0; i < repeats; ++i) communicator.run(i % 2 == 0 ? one : other);
     if (allocations != before) wrong.add(communicator.rank(), "alternating calls allocate");
-  });
+  };
+  test::LocalSetup setup;
+  setup.tcp = tcp;
+  setup.tls = tls;
+  test::on_local(size, body, setup);
   EXPECT_EQ(wrong.text(), "");
 }
 
@@ -110,6 +115,12 @@ TEST(Allocations, are_none_in_a_thousand_repeated_calls_of_every_algorithm) {
 TEST(Allocations, are_none_when_calls_are_sliced_or_ranks_share_cores) {
   expect_none(2, 300'000, 3);
   expect_none(3, 1000, 50);
+}
+
+TEST(Allocations, are_none_over_sockets) {
+  expect_none(2, 33, 200, true);
+  expect_none(3, 300'000, 3, true);
+  expect_none(3, 300'000, 2, true, true);
 }
 
 }  // namespace

@@ -67,6 +67,13 @@ TEST(Environment, without_a_launcher_is_a_group_of_one) {
   }
 }
 
+TEST(Environment, tls_is_on_or_off) {
+  EXPECT_FALSE(read_environment(kSinew).tls);
+  EXPECT_FALSE(read_environment(with(kSinew, {{"SINEW_TLS", "0"}})).tls);
+  EXPECT_TRUE(read_environment(with(kSinew, {{"SINEW_TLS", "1"}})).tls);
+  EXPECT_TRUE(has(refusal({{"SINEW_TLS", "yes"}}), "SINEW_TLS='yes'"));
+}
+
 TEST(Environment, every_launcher_is_understood) {
   const auto sinew = read_environment(kSinew);
   EXPECT_EQ(sinew.rank, 2);

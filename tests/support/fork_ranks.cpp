@@ -17,6 +17,7 @@
 #include <stdexcept>
 
 #include "support/shared_store.hpp"
+#include "transport/routed/routed.hpp"
 #include "transport/shm/shm.hpp"
 
 namespace sinew::test {
@@ -45,19 +46,43 @@ std::string fresh_rendezvous() {
 
 }  // namespace
 
-std::string_view name(Medium medium) { return medium == Medium::shm ? "shm" : "tcp"; }
+std::string_view name(Medium medium) {
+  constexpr std::string_view kNames[] = {"shm", "tcp", "routed"};
+  return kNames[static_cast<std::size_t>(medium)];
+}
+
+// Hosts of neighbours and hosts of every other rank, so that no rank's number among its neighbours
+// can pass for its number among all.
+int Seat::node_of(int rank, int size) { return size % 2 == 0 ? rank * 2 / size : rank % 2; }
+
+std::unique_ptr<Transport> Seat::join_sockets(std::string_view trial) const {
+  TcpJoin join;
+  join.store = store;
+  join.rank = rank;
+  join.size = size;
+  join.group = trial;
+  join.options = tcp;
+  return join_tcp(join, Clock::now() + 20s);
+}
+
+std::unique_ptr<Transport> Seat::join_routed(std::string_view trial) const {
+  Routes routes;
+  for (int other = 0; other < size; ++other) routes.node_of.push_back(node_of(other, size));
+  const int node = node_of(rank, size);
+  const auto& nodes = routes.node_of;
+  ShmJoin join;
+  join.rendezvous = fmt::format("{}-{}-{}", rendezvous, trial, node);
+  join.rank = static_cast<int>(std::count(nodes.begin(), nodes.begin() + rank, node));
+  join.size = static_cast<int>(std::count(nodes.begin(), nodes.end(), node));
+  routes.near = join_shm(join, Clock::now() + 20s);
+  routes.far = join_sockets(trial);
+  return route(std::move(routes));
+}
 
 Communicator Seat::join(std::string_view trial, const Options& options,
                         const SegmentOptions& segment, int domain) const {
-  if (medium == Medium::tcp) {
-    TcpJoin join;
-    join.store = store;
-    join.rank = rank;
-    join.size = size;
-    join.group = trial;
-    join.options = tcp;
-    return Communicator(join_tcp(join, Clock::now() + 20s), options);
-  }
+  if (medium == Medium::tcp) return Communicator(join_sockets(trial), options);
+  if (medium == Medium::routed) return Communicator(join_routed(trial), options);
   ShmJoin join;
   join.rendezvous = fmt::format("{}-{}", rendezvous, trial);
   join.rank = rank;

@@ -16,8 +16,13 @@
 namespace sinew::test {
 
 /// By what the ranks of a test are connected.
-enum class Medium : std::uint8_t { shm, tcp };
+enum class Medium : std::uint8_t {
+  shm,
+  tcp,
+  routed,  // as "auto" does it for two hosts: each half of the ranks over shm, the rest over tcp
+};
 inline constexpr Medium kMedia[] = {Medium::shm, Medium::tcp};
+inline constexpr Medium kAllMedia[] = {Medium::shm, Medium::tcp, Medium::routed};
 std::string_view name(Medium medium);
 
 /// What a child knows of its place in the group.
@@ -33,8 +38,14 @@ struct Seat {
   /// Joins a group of its own for every `trial`, so that one process serves many trials.
   [[nodiscard]] Communicator join(std::string_view trial = "all", const Options& options = {},
                                   const SegmentOptions& segment = {}, int domain = -1) const;
+  /// The host that the rank plays to be on, over Medium::routed.
+  [[nodiscard]] static int node_of(int rank, int size);
   /// One line to the parent.
   void tell(std::string_view line) const;
+
+ private:
+  [[nodiscard]] std::unique_ptr<Transport> join_sockets(std::string_view trial) const;
+  [[nodiscard]] std::unique_ptr<Transport> join_routed(std::string_view trial) const;
 };
 
 /// What became of one rank.

@@ -16,8 +16,10 @@ Joiner joiner_for(int size, const LocalSetup& setup) {
     return [hub = LocalHub::make(size, setup.segment, setup.cores, setup.domains)](int rank) {
       return hub->join(rank);
     };
-  return [store = std::make_shared<SharedStore>(), size, cores = setup.cores](int rank) {
+  return [store = std::make_shared<SharedStore>(), size, cores = setup.cores,
+          tls = setup.tls](int rank) {
     TcpJoin join;
+    join.options.tls = tls;
     join.store = store;
     join.rank = rank;
     join.size = size;

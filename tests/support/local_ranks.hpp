@@ -18,6 +18,7 @@ struct LocalSetup {
   int cores = 0;               // processors the ranks share; 0: find out
   std::vector<int> domains{};  // of memory, one for each rank; empty: one for all
   bool tcp = false;            // connected by sockets instead of a segment
+  bool tls = false;            // then: sealed
   /// Wraps each rank's transport; empty: as it is.
   std::function<std::unique_ptr<Transport>(std::unique_ptr<Transport>)> decorate{};
 };

@@ -5,6 +5,7 @@
 #include <net/if.h>
 #include <sched.h>
 #include <sys/ioctl.h>
+#include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -14,7 +15,10 @@
 #include <cerrno>
 #include <csignal>
 #include <cstring>
+#include <filesystem>
+#include <fstream>
 #include <stdexcept>
+#include <vector>
 
 namespace sinew::test {
 namespace {
@@ -26,10 +30,10 @@ void write_file(const char* path, const std::string& text) {
   ::close(file);
 }
 
-bool leave_network() {
-  if (::unshare(CLONE_NEWNET) == 0) return true;
+bool leave(int spaces) {
+  if (::unshare(spaces) == 0) return true;
   const auto uid = ::geteuid(), gid = ::getegid();
-  if (::unshare(CLONE_NEWUSER | CLONE_NEWNET) != 0) return false;
+  if (::unshare(CLONE_NEWUSER | spaces) != 0) return false;
   write_file("/proc/self/setgroups", "deny");
   write_file("/proc/self/uid_map", fmt::format("0 {} 1", uid));
   write_file("/proc/self/gid_map", fmt::format("0 {} 1", gid));
@@ -46,26 +50,42 @@ bool raise_loopback() {
   return up;
 }
 
-std::string attempt(const std::function<std::string()>& body) {
+std::vector<std::string> own_folders() {
+  std::vector<std::string> folders{"/dev/shm"};
+  if (!std::string_view(SINEW_PROGRAM).starts_with("/tmp/")) folders.emplace_back("/tmp");
+  return folders;
+}
+
+bool mount_own_folders() {
+  if (::mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0) return false;
+  for (const auto& folder : own_folders())
+    if (::mount("none", folder.c_str(), "tmpfs", 0, "mode=1777") != 0) return false;
+  return true;
+}
+
+enum class Own : std::uint8_t { network, network_and_folders };
+
+std::string attempt(Own own, const std::function<std::string()>& body) {
+  const bool folders = own == Own::network_and_folders;
   try {
-    if (!leave_network() || !raise_loopback())
-      return fmt::format("skip: no network of its own here ({})", std::strerror(errno));
+    if (!leave(folders ? CLONE_NEWNET | CLONE_NEWNS : CLONE_NEWNET) || !raise_loopback() ||
+        (folders && !mount_own_folders()))
+      return fmt::format("skip: no network{} of its own here ({})", folders ? " and folders" : "",
+                         std::strerror(errno));
     return body();
   } catch (const std::exception& error) {
     return fmt::format("threw: {}", error.what());
   }
 }
 
-}  // namespace
-
-std::string in_own_network(const std::function<std::string()>& body) {
+std::string in_own(Own own, const std::function<std::string()>& body) {
   std::array<int, 2> ends{};
   if (::pipe2(ends.data(), O_CLOEXEC) != 0) throw std::runtime_error("pipe");
   const pid_t pid = ::fork();
   if (pid < 0) throw std::runtime_error("fork");
   if (pid == 0) {
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-    const auto text = attempt(body);
+    const auto text = attempt(own, body);
     (void)!::write(ends[1], text.data(), text.size());
     ::_exit(0);
   }
@@ -79,6 +99,44 @@ std::string in_own_network(const std::function<std::string()>& body) {
   ::waitpid(pid, &status, 0);
   if (status != 0) text += fmt::format("; ended with status {}", status);
   return text;
+}
+
+std::string open_sockets() {
+  constexpr std::string_view kEnded = "06";  // TIME_WAIT: nobody's any more
+  std::string found;
+  for (const auto* table : {"/proc/self/net/tcp", "/proc/self/net/tcp6"}) {
+    std::ifstream file(table);
+    std::string line, slot, local, remote, state;
+    for (std::getline(file, line); file >> slot >> local >> remote >> state;) {
+      if (state != kEnded)
+        found += fmt::format("socket {} to {}, state {}; ", local, remote, state);
+      std::getline(file, line);
+    }
+  }
+  std::ifstream file("/proc/self/net/unix");
+  std::string line;
+  for (std::getline(file, line); std::getline(file, line);) found += "Unix socket " + line + "; ";
+  return found;
+}
+
+}  // namespace
+
+std::string in_own_network(const std::function<std::string()>& body) {
+  return in_own(Own::network, body);
+}
+
+std::string in_own_place(const std::function<std::string()>& body) {
+  return in_own(Own::network_and_folders, body);
+}
+
+std::string left_behind() {
+  std::string found;
+  std::ifstream children(fmt::format("/proc/self/task/{}/children", ::getpid()));
+  for (std::string pid; children >> pid;) found += fmt::format("process {}; ", pid);
+  for (const auto& folder : own_folders())
+    for (const auto& entry : std::filesystem::directory_iterator(folder))
+      found += entry.path().string() + "; ";
+  return found + open_sockets();
 }
 
 }  // namespace sinew::test

@@ -35,7 +35,8 @@ struct Visitor {
   std::string where;
   std::unique_ptr<Handshake> handshake;
   Deadline handshake_until;
-  bool proven = false;  // knows the token
+  bool proven = false;   // knows the token
+  bool welcome = false;  // and has its place
   int rank = -1;
   StoreFrameReader reader;
   std::string out;                     // the rest of a reply
@@ -107,12 +108,23 @@ class StoreServer::Service {
     if (entries[0].revents != 0) return false;
     for (std::size_t i = 0; i < visitors_.size(); ++i)
       if (entries[i + 2].revents != 0) attend(*visitors_[i], entries[i + 2].revents);
+    forget_gone();  // before others come, so that no more are open than may be
     // No more at a time than are kept: those who are in are served in between.
     for (std::size_t i = 0; entries[1].revents != 0 && i < options_.most_strangers; ++i)
       if (!accept_one()) break;
     check_times();
-    std::erase_if(visitors_, [](const auto& visitor) { return visitor->gone; });
+    forget_gone();
+    warn();
     return true;
+  }
+
+  void forget_gone() {
+    const auto is_turned_away = [](const auto& visitor) {
+      return visitor->gone && !visitor->welcome;
+    };
+    strangers_ += static_cast<std::uint64_t>(
+        std::count_if(visitors_.begin(), visitors_.end(), is_turned_away));
+    std::erase_if(visitors_, [](const auto& visitor) { return visitor->gone; });
   }
 
   // Out of descriptors, an accept that fails would leave the listener readable for ever.
@@ -121,6 +133,7 @@ class StoreServer::Service {
   [[nodiscard]] int milliseconds_left() const {
     auto next = Clock::now() + 1h;
     if (!accepts()) next = accept_again_;
+    if (strangers_ > 0 && options_.warn) next = std::min(next, warn_again_);
     for (const auto& visitor : visitors_) {
       if (visitor->handshake) next = std::min(next, visitor->handshake_until);
       if (visitor->awaited) next = std::min(next, visitor->await_until);
@@ -159,7 +172,9 @@ class StoreServer::Service {
     };
     const auto strangers = std::count_if(visitors_.begin(), visitors_.end(), is_stranger);
     if (static_cast<std::size_t>(strangers) < options_.most_strangers) return;
-    (*std::find_if(visitors_.begin(), visitors_.end(), is_stranger))->gone = true;
+    auto& oldest = **std::find_if(visitors_.begin(), visitors_.end(), is_stranger);
+    oldest.gone = true;
+    oldest.socket = Socket();
   }
 
   [[nodiscard]] Hello hello() const {
@@ -203,6 +218,7 @@ class StoreServer::Service {
     const int rank = handshake->theirs().rank;
     visitor.gone = progress == Progress::failed || find_rank(rank) != nullptr;
     if (!visitor.gone) {
+      visitor.welcome = true;
       visitor.rank = rank;
       if (rank >= 0) ranks_.insert(rank);
     } else if (visitor.proven && !is_complete()) {
@@ -304,6 +320,16 @@ class StoreServer::Service {
     }
   }
 
+  // One line however many knock: a port scan must not fill a disk.
+  void warn() {
+    const auto now = Clock::now();
+    if (strangers_ == 0 || !options_.warn || now < warn_again_) return;
+    warn_again_ = now + options_.between_warnings;
+    options_.warn(fmt::format("{} connection(s) to {} turned away, the job goes on{}{}",
+                              std::exchange(strangers_, 0), to_string(address_),
+                              turned_away_.empty() ? "" : "; the last: ", turned_away_));
+  }
+
   Options options_;
   Token token_;
   Socket listener_;
@@ -311,6 +337,8 @@ class StoreServer::Service {
   Socket stop_;
   // Below: of the thread alone, once it runs.
   Clock::time_point accept_again_{};
+  std::uint64_t strangers_ = 0;  // turned away since the last warning
+  Clock::time_point warn_again_{};
   std::vector<std::unique_ptr<Visitor>> visitors_;
   std::map<std::string, std::string, std::less<>> values_;
   std::size_t bytes_ = 0;

@@ -5,7 +5,9 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <memory>
+#include <string_view>
 
 #include "transport/rendezvous/address.hpp"
 #include "transport/trust/token.hpp"
@@ -21,6 +23,10 @@ class StoreServer {
     std::size_t most_strangers = 64;  // in a handshake at a time; the oldest makes room
     std::size_t most_clients = 65536;
     std::size_t most_bytes = std::size_t{64} << 20;  // of all keys and values
+    /// Told, from the server's thread, how many were turned away: the first at once, later ones
+    /// together, not more often than this.
+    std::function<void(std::string_view)> warn{};
+    std::chrono::milliseconds between_warnings{60'000};
   };
   /// Listens. Throws Error when that is not possible; see listen_at().
   StoreServer(const Address& address, const Token& token, const Options& options);

@@ -14,8 +14,9 @@ using namespace std::chrono_literals;
 
 // Nobody has measured the network; one of 10 Gbit/s and 20 us makes the choices that most need.
 constexpr NodeLink kLink{.message_ns = 20'000, .byte_ns = 0.8};
-// Shared memory cannot wake a rank that sleeps on its sockets, so that it looks up this often.
+// Without a socket that shared memory can wake a rank by, it looks up this often.
 constexpr auto kNap = 1ms;
+constexpr int kLooks = 50;  // both ways, yielding in between, before it sleeps
 
 class Routed final : public Transport {
  public:
@@ -30,7 +31,11 @@ class Routed final : public Transport {
       near_rank_[rank] = static_cast<int>(names.size());
       names.push_back(static_cast<int>(rank));
     }
-    if (auto* shared = dynamic_cast<SharedTransport*>(near_.get())) shared->call_ranks(names);
+    shared_ = dynamic_cast<SharedTransport*>(near_.get());
+    if (shared_ == nullptr) return;
+    shared_->call_ranks(names);
+    const int bell = shared_->bell_socket();
+    wakes_ = bell >= 0 && far_->also_wake_by(bell);
   }
 
   [[nodiscard]] std::string_view name() const noexcept override { return "auto"; }
@@ -62,14 +67,19 @@ class Routed final : public Transport {
     if (failed_) return Progress::failed;
     if (!near_) return far_->park(moved, deadline);
     if (moved) {
+      looks_ = 0;
       near_->park(true, deadline);
       far_->park(true, deadline);
       return Progress::pending;
     }
     const auto now = Clock::now();
+    const bool sleeps = ++looks_ > kLooks;
+    if (sleeps && wakes_ && shared_->announce_sleep()) return Progress::pending;
+    const auto until = !sleeps ? now : wakes_ ? deadline : std::min(deadline, now + kNap);
+    const auto far = far_->park(false, until);
+    if (sleeps && wakes_) shared_->wake_up();
+    if (far == Progress::failed) return give_up(*far_, near_.get());
     if (near_->park(false, now) == Progress::failed) return give_up(*near_, far_.get());
-    if (far_->park(false, std::min(deadline, now + kNap)) == Progress::failed)
-      return give_up(*far_, near_.get());
     return Progress::pending;
   }
 
@@ -136,6 +146,9 @@ class Routed final : public Transport {
   std::vector<int> node_of_;
   std::vector<int> near_rank_;  // of each rank, in near_; -1: it is on another host
   std::optional<Failure> failed_;
+  SharedTransport* shared_ = nullptr;  // near_
+  bool wakes_ = false;                 // near ranks wake this one while it sleeps in far_
+  int looks_ = 0;                      // in a row that found nothing
 };
 
 }  // namespace

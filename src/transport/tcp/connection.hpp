@@ -5,7 +5,7 @@
 #include <memory>
 #include <span>
 
-#include "transport/tcp/socket.hpp"
+#include "transport/tcp/stream.hpp"
 #include "transport/tcp/waiter.hpp"
 #include "transport/wire/frame.hpp"
 
@@ -20,7 +20,7 @@ class Connection {
   };
 
   /// `bounce_bytes`: room for a frame that is not received where it is wanted in the end.
-  Connection(Socket socket, std::size_t bounce_bytes);
+  Connection(Stream stream, std::size_t bounce_bytes);
 
   /// Begins a frame; then push() the same payload until it is whole.
   void begin(const wire::Frame& frame, std::span<const std::byte> payload) noexcept;
@@ -49,7 +49,7 @@ class Connection {
   }
 
   [[nodiscard]] std::byte* bounce() const noexcept { return bounce_.get(); }
-  [[nodiscard]] const Socket& socket() const noexcept { return socket_; }
+  [[nodiscard]] const Stream& stream() const noexcept { return stream_; }
 
   Gate in, out;
   wire::Frame arriving;  // for whoever reads headers
@@ -60,8 +60,12 @@ class Connection {
   static constexpr std::size_t kIdle = ~std::size_t{0};
   static constexpr std::size_t kLineBytes = 64;
   static bool is_short(std::size_t bytes) noexcept { return bytes <= kShort; }
+  template <class Byte>
+  static std::pair<std::span<Byte>, std::span<Byte>> rest(std::span<Byte> header,
+                                                          std::span<Byte> payload,
+                                                          std::size_t done) noexcept;
 
-  Socket socket_;
+  Stream stream_;
   std::unique_ptr<std::byte[]> bounce_;
   std::size_t out_done_ = kIdle;  // bytes of header and payload
   std::size_t in_done_ = 0;

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <cerrno>
 #include <cstring>
 
 namespace sinew::tcp {
@@ -25,40 +24,46 @@ bool ControlLink::send(const wire::Frame& frame, std::span<const std::byte> payl
 
 void ControlLink::flush() noexcept {
   if (waiting_ == 0) return;
-  const auto sent = ::send(socket_.get(), out_.data(), waiting_, MSG_DONTWAIT | MSG_NOSIGNAL);
+  const auto sent = stream_.send(std::span(out_).first(waiting_), {});
   if (sent <= 0) return;  // if the connection is gone, read() says so
   waiting_ -= static_cast<std::size_t>(sent);
   std::memmove(out_.data(), out_.data() + sent, waiting_);
 }
 
-std::string ControlLink::read(const Handler& handler) {
+bool ControlLink::read(const Handler& handler) {
   while (true) {
-    const auto got = recv(socket_.get(), in_.data() + have_, in_.size() - have_, MSG_DONTWAIT);
-    if (got < 0 && (errno == EAGAIN || errno == EINTR)) return {};
-    if (got < 0) return std::strerror(errno);
-    if (got == 0) return "it was closed";
+    const auto got = stream_.recv(std::span(in_).subspan(have_), {});
+    if (got <= 0) return got == 0;
     have_ += static_cast<std::size_t>(got);
-    if (auto fault = take_frames(handler); !fault.empty()) return fault;
+    if (!take_frames(handler)) return false;
   }
 }
 
-std::string ControlLink::take_frames(const Handler& handler) {
+std::string ControlLink::why() const { return "it " + (fault_.empty() ? stream_.why() : fault_); }
+
+bool ControlLink::take_frames(const Handler& handler) {
+  const auto refuse = [&](std::string why) {
+    fault_ = std::move(why);
+    return false;
+  };
   std::size_t begin = 0;
   while (have_ - begin >= wire::kHeaderBytes) {
     wire::Frame frame;
     const std::span<const std::byte> rest(in_.data() + begin, have_ - begin);
     const auto refusal = wire::decode(rest.first<wire::kHeaderBytes>(), frame);
-    if (refusal != wire::Refusal::none) return fmt::format("it carried {}", wire::name(refusal));
-    if (frame.length > wire::kMostControl) return "it carried too long a control frame";
+    if (refusal != wire::Refusal::none)
+      return refuse(fmt::format("carried {}", wire::name(refusal)));
+    if (frame.length > wire::kMostControl) return refuse("carried too long a control frame");
     if (rest.size() < wire::kHeaderBytes + frame.length) break;
     const auto payload = rest.subspan(wire::kHeaderBytes, frame.length);
-    if (wire::sum_of(payload) != frame.payload_sum) return "it carried a damaged control frame";
+    if (wire::sum_of(payload) != frame.payload_sum)
+      return refuse("carried a damaged control frame");
     handler(frame, payload);
     begin += wire::kHeaderBytes + frame.length;
   }
   have_ -= begin;
   std::memmove(in_.data(), in_.data() + begin, have_);
-  return {};
+  return true;
 }
 
 }  // namespace sinew::tcp

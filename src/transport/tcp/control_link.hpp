@@ -5,7 +5,7 @@
 #include <functional>
 #include <span>
 
-#include "transport/tcp/socket.hpp"
+#include "transport/tcp/stream.hpp"
 #include "transport/wire/control.hpp"
 #include "transport/wire/frame.hpp"
 
@@ -13,7 +13,7 @@ namespace sinew::tcp {
 
 class ControlLink {
  public:
-  explicit ControlLink(Socket socket) noexcept : socket_(std::move(socket)) {}
+  explicit ControlLink(Stream stream) noexcept : stream_(std::move(stream)) {}
 
   /// Sends, or keeps what does not go out now. False: no room, and nothing was sent.
   bool send(const wire::Frame& frame, std::span<const std::byte> payload) noexcept;
@@ -22,20 +22,21 @@ class ControlLink {
   [[nodiscard]] bool is_flushed() const noexcept { return waiting_ == 0; }
 
   using Handler = std::function<void(const wire::Frame&, std::span<const std::byte> payload)>;
-  /// Hands over every frame that has arrived. "": there may be more later; otherwise why there
-  /// will not be.
-  std::string read(const Handler& handler);
+  /// Hands over every frame that has arrived. False: there will be no more, and why() tells why.
+  bool read(const Handler& handler);
+  [[nodiscard]] std::string why() const;
 
-  [[nodiscard]] const Socket& socket() const noexcept { return socket_; }
+  [[nodiscard]] const Socket& socket() const noexcept { return stream_.socket(); }
 
  private:
-  std::string take_frames(const Handler& handler);
+  bool take_frames(const Handler& handler);
 
-  Socket socket_;
+  Stream stream_;
   std::array<std::byte, 4 * (wire::kHeaderBytes + wire::kMostControl)> out_{};
   std::size_t waiting_ = 0;  // bytes of out_
   std::array<std::byte, wire::kHeaderBytes + wire::kMostControl> in_{};
   std::size_t have_ = 0;  // bytes of in_
+  std::string fault_;     // in what it carried
 };
 
 }  // namespace sinew::tcp

@@ -10,10 +10,11 @@
 #include <cerrno>
 #include <cstring>
 #include <fstream>
+#include <optional>
 
 #include <sinew/error.hpp>
 #include "transport/cores.hpp"
-#include "transport/trust/handshake.hpp"
+#include "transport/tcp/introduction.hpp"
 
 namespace sinew::tcp {
 namespace {
@@ -46,13 +47,21 @@ std::string own_cpus() {
 
 /// A connection that is not one yet.
 struct Pending {
-  Socket socket;
-  std::unique_ptr<Handshake> handshake;
+  Socket socket;                               // until it is connected
+  std::unique_ptr<Introduction> introduction;  // afterwards
   Deadline until = Deadline::max();
   int peer = -1;  // whom we connect to; -1: we were connected to
   int slot = 0;
   int attempts = 0;
-  enum class Stage : std::uint8_t { resting, connecting, proving } stage{};
+  bool is_over = false;  // it is one now, or never will be
+
+  [[nodiscard]] bool rests() const { return !socket.valid() && introduction == nullptr; }
+  [[nodiscard]] pollfd entry() const {
+    if (introduction)
+      return {introduction->socket().get(),
+              static_cast<short>(introduction->wants_write() ? POLLOUT : POLLIN), 0};
+    return {socket.get(), POLLOUT, 0};
+  }
 };
 
 class Joining {
@@ -63,15 +72,16 @@ class Joining {
         slots_{join.options.streams},
         hello_{Hello::Purpose::control,
                0,
-               0,
+               join.options.tls,
                join.epoch,
                join.rank,
                join.size,
                XXH3_64bits(join.group.data(), join.group.size())} {
-    mesh_.sockets.resize(static_cast<std::size_t>(join.size));
+    if (join.options.tls) tls_.emplace();
+    mesh_.streams.resize(static_cast<std::size_t>(join.size));
     for (int peer = 0; peer < join.size; ++peer)
       if (peer != join.rank)
-        mesh_.sockets[at(peer)].resize(static_cast<std::size_t>(slots_.count()));
+        mesh_.streams[at(peer)].resize(static_cast<std::size_t>(slots_.count()));
     missing_ = (join.size - 1) * slots_.count();
   }
 
@@ -101,8 +111,8 @@ class Joining {
   void exchange_cards() {
     const auto& options = join_.options;
     Card mine{local_address(listener_), machine(), own_cpus(), within_quota(CPU_SETSIZE),
-              fmt::format("chunk={},streams={},checksum={}", options.chunk, options.streams,
-                          options.checksum ? "on" : "off")};
+              fmt::format("chunk={},streams={},checksum={},tls={}", options.chunk, options.streams,
+                          options.checksum ? "on" : "off", options.tls ? "on" : "off")};
     join_.store->set(key_of(join_.rank), write_card(mine));
     for (int rank = 0; rank < join_.size; ++rank) {
       cards_.push_back(rank == join_.rank ? mine : card_of(rank));
@@ -138,16 +148,10 @@ class Joining {
   void step() {
     auto wake = deadline_;
     std::vector<pollfd> entries;
-    const bool accepts = std::count_if(pending_.begin(), pending_.end(), [](const Pending& one) {
-                           return one.peer < 0;
-                         }) < static_cast<std::ptrdiff_t>(kMostPending);
-    entries.push_back({accepts ? listener_.get() : -1, POLLIN, 0});
+    entries.push_back({listener_.get(), POLLIN, 0});
     for (auto& one : pending_) {
-      if (one.stage == Pending::Stage::resting && Clock::now() >= one.until) begin(one);
-      const bool writes = one.stage == Pending::Stage::connecting ||
-                          (one.stage == Pending::Stage::proving && one.handshake->wants_write());
-      entries.push_back({one.stage == Pending::Stage::resting ? -1 : one.socket.get(),
-                         static_cast<short>(writes ? POLLOUT : POLLIN), 0});
+      if (one.rests() && Clock::now() >= one.until) begin(one);
+      entries.push_back(one.entry());
       wake = std::min(wake, one.until);
     }
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(wake - Clock::now()).count();
@@ -160,17 +164,14 @@ class Joining {
       if (entries[i + 1].revents != 0)
         advance(pending_[i]);
       else if (pending_[i].peer < 0 && now >= pending_[i].until)
-        turn_away(pending_[i]);
-    std::erase_if(pending_, [](const Pending& one) {
-      return !one.socket.valid() && one.stage != Pending::Stage::resting;
-    });
+        turn_away(pending_[i], "fell silent");
+    std::erase_if(pending_, [](const Pending& one) { return one.is_over; });
     if (entries[0].revents != 0) accept_one();
     if (now >= deadline_ && missing_ > 0) time_out();
   }
 
   void begin(Pending& one) {
     one.socket = connect_to(cards_[at(one.peer)].address, socket_options_);
-    one.stage = Pending::Stage::connecting;
     one.until = Deadline::max();
     ++one.attempts;
   }
@@ -183,32 +184,45 @@ class Joining {
                     "no descriptors left for connections; raise the limit (ulimit -n)");
       return;  // it has gone again
     }
+    make_room();
     Pending one;
     one.until = Clock::now() + kPatience;
-    one.stage = Pending::Stage::proving;
-    one.handshake =
-        std::make_unique<Handshake>(socket.get(), Handshake::Role::accepts, join_.token, hello_,
-                                    [this](const Hello& theirs) { return objection(theirs); });
-    one.socket = std::move(socket);
+    one.introduction = std::make_unique<Introduction>(
+        std::move(socket), Handshake::Role::accepts, join_.token, hello_, tls_ ? &*tls_ : nullptr,
+        [this](const Hello& theirs) { return objection(theirs); });
     pending_.push_back(std::move(one));
   }
 
+  // Strangers who say nothing must not keep the door shut: the one who came first has to go. Should
+  // it be one of ours, it comes again.
+  void make_room() {
+    const auto is_unknown = [](const Pending& one) { return one.peer < 0; };
+    if (static_cast<std::size_t>(std::count_if(pending_.begin(), pending_.end(), is_unknown)) <
+        kMostPending)
+      return;
+    const auto first = std::find_if(pending_.begin(), pending_.end(), is_unknown);
+    turn_away(*first, "fell silent");
+    pending_.erase(first);
+  }
+
   void advance(Pending& one) {
-    if (one.stage == Pending::Stage::connecting) {
+    if (!one.introduction) {
       if (const int error = connect_error(one.socket); error != 0)
         return try_again(one, fmt::format("does not answer ({})", std::strerror(error)));
       auto mine = hello_;
       mine.purpose = purpose_of(one.slot);
       mine.stream = static_cast<std::uint8_t>(one.slot);
-      one.handshake = std::make_unique<Handshake>(one.socket.get(), Handshake::Role::connects,
-                                                  join_.token, mine);
-      one.stage = Pending::Stage::proving;
+      one.introduction =
+          std::make_unique<Introduction>(std::move(one.socket), Handshake::Role::connects,
+                                         join_.token, mine, tls_ ? &*tls_ : nullptr);
     }
-    const auto progress = one.handshake->poll();
+    const auto progress = one.introduction->poll();
     if (progress == Progress::pending) return;
-    if (progress == Progress::failed)
-      return one.peer < 0 ? turn_away(one) : try_again(one, one.handshake->why());
-    const auto& theirs = one.handshake->theirs();
+    if (progress == Progress::failed) {
+      const auto why = one.introduction->why();
+      return one.peer < 0 ? turn_away(one, why) : try_again(one, why);
+    }
+    const auto& theirs = one.introduction->theirs();
     one.peer < 0 ? place(one, theirs.rank, theirs.stream) : place(one, one.peer, one.slot);
   }
 
@@ -224,7 +238,7 @@ class Joining {
     if (auto why = misfit(expected, theirs); !why.empty()) return why;
     if (theirs.rank < join_.rank || theirs.stream >= slots_.count())
       return fmt::format("rank {} does not wait for it", join_.rank);
-    if (mesh_.sockets[at(theirs.rank)][theirs.stream].valid())
+    if (mesh_.streams[at(theirs.rank)][theirs.stream].socket().valid())
       return fmt::format("rank {} has that connection already", join_.rank);
     return {};
   }
@@ -235,13 +249,16 @@ class Joining {
     // do it by timers, only costs.
     if (options.congestion.empty() && cards_[at(peer)].host == cards_[at(join_.rank)].host)
       options.congestion = "reno";
-    tune(one.socket, options);
-    mesh_.sockets[at(peer)][static_cast<std::size_t>(slot)] = std::move(one.socket);
+    tune(one.introduction->socket(), options);
+    mesh_.streams[at(peer)][static_cast<std::size_t>(slot)] = one.introduction->take();
+    one.is_over = true;
     --missing_;
   }
 
-  void turn_away(Pending& one) {
-    one.socket = Socket();
+  void turn_away(Pending& one, const std::string& why) {
+    // Those who only hang up tell less than one who said what was wrong.
+    if (last_stranger_.empty() || !one.introduction->hung_up()) last_stranger_ = why;
+    one.is_over = true;
     ++mesh_.strangers;
   }
 
@@ -252,23 +269,26 @@ class Joining {
                   fmt::format("rank {} cannot connect to rank {}: {} {}", join_.rank, one.peer,
                               cards_[at(one.peer)].address.text(), why),
                   {.rank = join_.rank, .peer = one.peer});
-    one.handshake.reset();
+    one.introduction.reset();
     one.socket = Socket();
-    one.stage = Pending::Stage::resting;
     one.until = Clock::now() + kBetweenAttempts * one.attempts;
   }
 
   [[noreturn]] void time_out() const {
     std::vector<int> missing;
     for (int peer = 0; peer < join_.size; ++peer) {
-      const auto& sockets = mesh_.sockets[at(peer)];
-      if (!std::all_of(sockets.begin(), sockets.end(), [](const Socket& s) { return s.valid(); }))
+      const auto& streams = mesh_.streams[at(peer)];
+      if (!std::all_of(streams.begin(), streams.end(),
+                       [](const Stream& stream) { return stream.socket().valid(); }))
         missing.push_back(peer);
     }
-    throw Error(Errc::timeout,
-                fmt::format("rank {} and rank(s) {} of {} did not get connected in time",
-                            join_.rank, fmt::join(missing, ", "), join_.size),
-                {.rank = join_.rank, .peer = missing.front()});
+    const auto turned_away = fmt::format("; {} connection(s) were turned away, one of which {}",
+                                         mesh_.strangers, last_stranger_);
+    throw Error(
+        Errc::timeout,
+        fmt::format("rank {} and rank(s) {} of {} did not get connected in time{}", join_.rank,
+                    fmt::join(missing, ", "), join_.size, mesh_.strangers > 0 ? turned_away : ""),
+        {.rank = join_.rank, .peer = missing.front()});
   }
 
   const TcpJoin& join_;
@@ -276,11 +296,13 @@ class Joining {
   Slots slots_;
   Hello hello_;
   SocketOptions socket_options_;
+  std::optional<TlsContext> tls_;
   Socket listener_;
   std::vector<Card> cards_;
   std::vector<Pending> pending_;
   Mesh mesh_;
-  int missing_ = 0;  // connections
+  std::string last_stranger_;  // why it had to go, of the last that said anything
+  int missing_ = 0;            // connections
 };
 
 }  // namespace

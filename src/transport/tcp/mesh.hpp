@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "transport/tcp/socket.hpp"
+#include "transport/tcp/stream.hpp"
 #include "transport/tcp/tcp.hpp"
 
 namespace sinew::tcp {
@@ -28,7 +28,7 @@ struct Slots {
 };
 
 struct Mesh {
-  std::vector<std::vector<Socket>> sockets;  // [peer][slot]; none to itself
+  std::vector<std::vector<Stream>> streams;  // [peer][slot]; none to itself
   int cores = 1;
   std::uint64_t strangers = 0;  // connections turned away while joining
 };

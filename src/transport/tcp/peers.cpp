@@ -1,10 +1,10 @@
 #include "transport/tcp/peers.hpp"
 
 #include <fmt/format.h>
-#include <netinet/in.h>
-#include <netinet/tcp.h>
+#include <linux/sockios.h>
 #include <poll.h>
 #include <sys/epoll.h>
+#include <sys/ioctl.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -18,7 +18,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr int kUnansweredMs = 20'000;             // after which a host is taken for gone
+constexpr Clock::duration kUnanswered = 20s;      // after which a machine is taken for gone
 constexpr auto kFirstBeat = 10ms;                 // into a wait
 constexpr Clock::duration kBetweenBeats = 200ms;  // at least
 constexpr Clock::duration kRareBeats = 5s;        // in a wait that lasts
@@ -26,27 +26,35 @@ constexpr Clock::duration kSilence = 500ms;       // of a rank that should be wa
 constexpr auto kAnswer = 1s;                      // to the question what a rank has called
 constexpr auto kExplain = 1s;                     // from a closed connection to its reason
 
+// Bytes that were sent and that the other machine has not acknowledged, whatever its rank is doing.
+int in_flight(const Socket& socket) {
+  int queued = 0, unsent = 0;
+  if (ioctl(socket.get(), SIOCOUTQ, &queued) != 0 || ioctl(socket.get(), SIOCOUTQNSD, &unsent) != 0)
+    return 0;
+  return queued - unsent;
+}
+
 }  // namespace
 
-Peers::Peers(int rank, std::uint32_t epoch, std::vector<Socket> control)
+Peers::Peers(int rank, std::uint32_t epoch, std::vector<Stream> control)
     : rank_(rank), epoch_(epoch), epoll_(epoll_create1(EPOLL_CLOEXEC)), states_(control.size()) {
   if (!epoll_.valid())
     throw Error(Errc::system, fmt::format("epoll_create1: {}", std::strerror(errno)));
   for (int peer = 0; peer < size(); ++peer) {
-    auto& socket = control[static_cast<std::size_t>(peer)];
+    auto& stream = control[static_cast<std::size_t>(peer)];
+    const auto& socket = stream.socket();
     state(peer).open = socket.valid();
     if (socket.valid()) {
       state(peer).route =
           fmt::format("{} to {}", local_address(socket).text(), remote_address(socket).text());
       state(peer).heard = Clock::now();
-      setsockopt(socket.get(), IPPROTO_TCP, TCP_USER_TIMEOUT, &kUnansweredMs, sizeof kUnansweredMs);
       epoll_event event{};
       event.events = EPOLLIN;
       event.data.u32 = static_cast<std::uint32_t>(peer);
       if (epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, socket.get(), &event) != 0)
         throw Error(Errc::system, fmt::format("epoll_ctl: {}", std::strerror(errno)));
     }
-    links_.emplace_back(std::move(socket));
+    links_.emplace_back(std::move(stream));
   }
 }
 
@@ -67,17 +75,17 @@ void Peers::enter(OpTag tag, const OpDescriptor& descriptor) noexcept {
   beats_ = 0;
 }
 
-std::vector<wire::Entered> Peers::history() const {
-  std::vector<wire::Entered> history;
+wire::History Peers::history() const noexcept {
+  wire::History history;
   for (const auto& entry : entered_lately_)
-    if (entry.tag.sequence != 0) history.push_back(entry);
+    if (entry.tag.sequence != 0) history.entries[history.count++] = entry;
   return history;
 }
 
 void Peers::send_history(int peer, wire::Kind kind, bool asks) noexcept {
   auto header = frame(kind);
   header.total = asks ? 1 : 0;
-  link(peer).send(header, wire::encode_history(history()));
+  link(peer).send(header, wire::encode_history(history()).get());
 }
 
 Progress Peers::poll() noexcept {
@@ -94,17 +102,17 @@ Progress Peers::poll() noexcept {
 
 void Peers::read(int peer) {
   if (!state(peer).open) return;
-  const auto fault =
+  const bool goes_on =
       link(peer).read([&](const wire::Frame& frame, std::span<const std::byte> payload) {
         take(peer, frame, payload);
       });
-  if (fault.empty()) return;
+  if (goes_on) return;
   state(peer).open = false;
   epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, link(peer).socket().get(), nullptr);
   if (!state(peer).left)
     take_failure({Errc::peer_lost, peer,
                   fmt::format("rank {} is gone: its connection to rank {} ({}) ended: {}", peer,
-                              rank_, state(peer).route, fault)});
+                              rank_, state(peer).route, link(peer).why())});
 }
 
 void Peers::take(int peer, const wire::Frame& frame, std::span<const std::byte> payload) {
@@ -124,10 +132,7 @@ void Peers::take(int peer, const wire::Frame& frame, std::span<const std::byte> 
       from.left = frame.sequence;
       [[fallthrough]];
     case wire::Kind::history:
-      if (auto theirs = wire::decode_history(payload)) {
-        from.history = std::move(*theirs);
-        ++from.histories;
-      }
+      if (wire::decode_history(payload, from.history)) ++from.histories;
       if (frame.kind == wire::Kind::history && frame.total == 1)
         send_history(peer, wire::Kind::history, false);
       break;
@@ -173,9 +178,27 @@ void Peers::beat(Clock::time_point now) noexcept {
   if (now < waits_since_ + kFirstBeat || now < last_beat_ + pause) return;
   last_beat_ = now;
   ++beats_;
-  for (int peer = 0; peer < size(); ++peer)
-    if (state(peer).open && link(peer).is_flushed())
-      link(peer).send(frame(wire::Kind::heartbeat), {});
+  for (int peer = 0; peer < size(); ++peer) {
+    if (!state(peer).open) continue;
+    watch_machine(peer, now);
+    if (link(peer).is_flushed()) link(peer).send(frame(wire::Kind::heartbeat), {});
+  }
+}
+
+// A machine that has vanished closes nothing. (The kernel has an option for this, but it takes a
+// rank that computes and does not read for a vanished one.)
+void Peers::watch_machine(int peer, Clock::time_point now) noexcept {
+  auto& since = state(peer).unanswered;
+  if (in_flight(link(peer).socket()) == 0) {
+    since = {};
+  } else if (since == Clock::time_point{}) {
+    since = now;
+  } else if (now > since + kUnanswered) {
+    poison({Errc::peer_lost, peer,
+            fmt::format("the machine of rank {} has not answered rank {} ({}) for {:.0f} s", peer,
+                        rank_, state(peer).route,
+                        std::chrono::duration<double>(now - since).count())});
+  }
 }
 
 Progress Peers::ended(int peer, bool awaited) noexcept {
@@ -191,7 +214,8 @@ Progress Peers::ended(int peer, bool awaited) noexcept {
 
 // Where both remember, and disagree, first: the fingerprint covers all operations so far.
 std::string Peers::difference(int peer) const {
-  auto theirs = states_[static_cast<std::size_t>(peer)].history;
+  const auto history = states_[static_cast<std::size_t>(peer)].history.get();
+  std::vector<wire::Entered> theirs(history.begin(), history.end());
   std::sort(theirs.begin(), theirs.end(), [](const wire::Entered& a, const wire::Entered& b) {
     return a.tag.sequence < b.tag.sequence;
   });

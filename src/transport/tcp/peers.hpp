@@ -16,7 +16,7 @@ namespace sinew::tcp {
 class Peers {
  public:
   /// `control`: a connection to each other rank, by rank; the own place is empty.
-  Peers(int rank, std::uint32_t epoch, std::vector<Socket> control);
+  Peers(int rank, std::uint32_t epoch, std::vector<Stream> control);
   Peers(const Peers&) = delete;
   Peers& operator=(const Peers&) = delete;
 
@@ -55,8 +55,9 @@ class Peers {
     std::optional<std::uint32_t> left{};  // said goodbye after this operation
     std::uint32_t sequence = 0;           // the last operation it was seen in
     Clock::time_point heard{};
-    Clock::time_point ended{};  // when a data connection was found closed
-    std::vector<wire::Entered> history{};
+    Clock::time_point unanswered{};  // since when its machine acknowledges nothing
+    Clock::time_point ended{};       // when a data connection was found closed
+    wire::History history{};
     std::uint32_t histories = 0;  // how many have come
     std::string route{};          // both addresses
   };
@@ -64,11 +65,12 @@ class Peers {
   ControlLink& link(int peer) noexcept { return links_[static_cast<std::size_t>(peer)]; }
   [[nodiscard]] int size() const noexcept { return static_cast<int>(states_.size()); }
   [[nodiscard]] wire::Frame frame(wire::Kind kind) const noexcept;
-  [[nodiscard]] std::vector<wire::Entered> history() const;
+  [[nodiscard]] wire::History history() const noexcept;
   void send_history(int peer, wire::Kind kind, bool asks) noexcept;
   void read(int peer);
   void take(int peer, const wire::Frame& frame, std::span<const std::byte> payload);
   void take_failure(const Failure& failure);
+  void watch_machine(int peer, Clock::time_point now) noexcept;
   Progress look_around() noexcept;
   [[nodiscard]] std::string difference(int peer) const;
 

@@ -19,6 +19,7 @@ struct TcpOptions {
   std::size_t chunk = std::size_t{256} << 10;  // most bytes of payload in a frame
   int streams = 1;                             // connections that share a long transfer
   bool checksum = true;                        // of every payload, before it is used
+  bool tls = false;                            // everything sealed, with keys from the token
   std::string congestion;                      // control, by name; "": the system's choice
 };
 

@@ -17,25 +17,23 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr int kSleepFirst = 1000;  // waits that go straight to sleep after meeting a stranger
-constexpr Clock::duration kStranger = 300us;    // a yield that took longer may have met one
 constexpr Clock::duration kLongestSleep = 5ms;  // then the caller looks at its deadline
 constexpr std::uint32_t kDryLooks = 256;        // attempts without park between two looks around
 
-std::vector<Socket> take_control(Mesh& mesh) {
-  std::vector<Socket> control;
-  for (auto& sockets : mesh.sockets)
-    control.push_back(sockets.empty() ? Socket() : std::move(sockets.front()));
+std::vector<Stream> take_control(Mesh& mesh) {
+  std::vector<Stream> control;
+  for (auto& streams : mesh.streams)
+    control.push_back(streams.empty() ? Stream() : std::move(streams.front()));
   return control;
 }
 
 std::vector<std::vector<Connection>> take_data(Mesh& mesh, const Slots& slots, std::size_t chunk) {
-  std::vector<std::vector<Connection>> connections(mesh.sockets.size());
-  for (std::size_t peer = 0; peer < mesh.sockets.size(); ++peer)
-    for (std::size_t slot = 1; slot < mesh.sockets[peer].size(); ++slot) {
+  std::vector<std::vector<Connection>> connections(mesh.streams.size());
+  for (std::size_t peer = 0; peer < mesh.streams.size(); ++peer)
+    for (std::size_t slot = 1; slot < mesh.streams[peer].size(); ++slot) {
       // Messages are never reduced on the way, so that their connection needs no bounce.
       const bool bounces = static_cast<int>(slot) != slots.of(kMessageChannel, 0);
-      connections[peer].emplace_back(std::move(mesh.sockets[peer][slot]), bounces ? chunk : 0);
+      connections[peer].emplace_back(std::move(mesh.streams[peer][slot]), bounces ? chunk : 0);
     }
   return connections;
 }
@@ -59,12 +57,10 @@ TcpTransport::TcpTransport(const TcpJoin& join, Mesh mesh)
       connections_(take_data(mesh, slots_, chunk_)),
       peers_(join.rank, join.epoch, take_control(mesh)),
       waiter_(peers_.descriptor(),
-              2 * static_cast<std::size_t>(join.size) * static_cast<std::size_t>(slots_.count())),
+              2 * static_cast<std::size_t>(join.size) * static_cast<std::size_t>(slots_.count()),
+              join.size > cores_),
       sending_(static_cast<std::size_t>(join.size) * kChannels),
-      receiving_(sending_.size()),
-      is_crowded_(join.size > cores_) {
-  if (const char* e = getenv("T_SPIN")) spins_ = atoi(e);
-  if (const char* e = getenv("T_YIELD")) yields_ = atoi(e);
+      receiving_(sending_.size()) {
   for (auto* flows : {&sending_, &receiving_})
     for (std::size_t i = 0; i < flows->size(); ++i)
       (*flows)[i].next.resize(
@@ -82,7 +78,7 @@ void TcpTransport::linger() noexcept {
   const auto until = Clock::now() + 1s;
   for (auto& all : connections_)
     for (auto& connection : all) {
-      const auto& socket = connection.socket();
+      const auto& socket = connection.stream().socket();
       shutdown(socket.get(), SHUT_WR);
       while (unread_bytes(socket) > 0 && unsent_bytes(socket) > 0 && Clock::now() < until)
         std::this_thread::sleep_for(1ms);
@@ -152,7 +148,7 @@ Progress TcpTransport::send_frame(Transfer& transfer, std::span<const std::byte>
     case Connection::Io::ended:
       break;
   }
-  return ended(to.out, transfer.peer, true);
+  return ended(to, to.out, transfer.peer, true);
 }
 
 template <class Target>
@@ -193,7 +189,7 @@ Progress TcpTransport::receive_frame(Transfer& transfer, std::span<std::byte> da
       waiter_.shut(from.in);
       return Progress::pending;
     case Connection::Io::ended:
-      return ended(from.in, transfer.peer, transfer.awaited || from.is_receiving());
+      return ended(from, from.in, transfer.peer, transfer.awaited || from.is_receiving());
   }
   const auto got = from.payload(into);
   if (from.arriving.summed && wire::sum_of(got) != from.arriving.payload_sum) [[unlikely]]
@@ -218,7 +214,7 @@ Progress TcpTransport::check_header(Connection& from, const Transfer& transfer,
                   fmt::format("it carried {}", wire::name(refusal)));
   if (frame.kind != wire::Kind::data || frame.epoch != join_.epoch ||
       frame.source != static_cast<std::uint32_t>(transfer.peer) ||
-      frame.channel != transfer.channel)
+      frame.channel != transfer.channel || frame.summed != join_.options.checksum)
     return refuse(transfer.peer, Errc::peer_lost, "it carried a frame of another conversation");
   peers_.saw(transfer.peer, frame.sequence);
   if (frame.sequence != transfer.tag.sequence || frame.fingerprint != transfer.tag.fingerprint)
@@ -272,79 +268,27 @@ Progress TcpTransport::refuse(int peer, Errc code, const std::string& why) noexc
   return Progress::failed;
 }
 
-Progress TcpTransport::ended(Gate& gate, int peer, bool awaited) noexcept {
+Progress TcpTransport::ended(Connection& connection, Gate& gate, int peer, bool awaited) noexcept {
   gate.descriptor = -1;
+  if (connection.stream().is_damaged())
+    return refuse(peer, Errc::peer_lost, "it " + connection.stream().why());
   return peers_.ended(peer, awaited);
 }
 
 Progress TcpTransport::park(bool moved, Deadline deadline) noexcept {
   dry_ = 0;
   if (moved || moved_) {
-    idle_ = 0;
     moved_ = false;
-    waiter_.next_round();
+    waiter_.go_on();
     return Progress::pending;
   }
-  ++idle_;
-  if (!is_crowded_ && idle_ <= spins_) {
-    waiter_.look();
-    return Progress::pending;
-  }
-  return park_slowly(deadline);
-}
-
-// Trying again is cheapest when whoever we wait for has a core of its own; a yield is cheap when
-// the next in line is another rank; sleeping is dear, but the only way past a stranger on our core.
-Progress TcpTransport::park_slowly(Deadline deadline) noexcept {
+  if (waiter_.linger()) return Progress::pending;
   if (peers_.failed()) return Progress::failed;
-  if (is_crowded_ && sleep_first_ == 0 && idle_ <= yields_) {
-    yield();
-    return Progress::pending;
-  }
-  if (sleep_first_ > 0) --sleep_first_;
   const auto before = Clock::now();
   peers_.beat(before);
-  const auto wait = std::clamp<Clock::duration>(deadline - before, 0ns, kLongestSleep);
-  const bool news = waiter_.sleep(wait);
-  if (news || Clock::now() >= before + wait) return peers_.poll();
-  return Progress::pending;
-}
-
-void TcpTransport::yield() noexcept {
-  const auto before = Clock::now();
-  sched_yield();
-  // The core was away for long, and still nothing has come: it was lent to a stranger.
-  if (Clock::now() - before > kStranger && !waiter_.sees_any()) sleep_first_ = kSleepFirst;
-  waiter_.look();
-}
-
-std::unique_ptr<Transport> TcpTransport::subset(std::span<const int> members,
-                                                std::string_view label, Deadline deadline) {
-  auto part = join_;
-  part.group = fmt::format("{}/{}", join_.group, label);
-  part.rank =
-      static_cast<int>(std::find(members.begin(), members.end(), join_.rank) - members.begin());
-  part.size = static_cast<int>(members.size());
-  return join_tcp(part, deadline);
+  const auto most = std::clamp<Clock::duration>(deadline - before, 0ns, kLongestSleep);
+  const bool news = waiter_.sleep(most);
+  return news || Clock::now() >= before + most ? peers_.poll() : Progress::pending;
 }
 
 }  // namespace sinew::tcp
-
-namespace sinew {
-
-std::unique_ptr<Transport> join_tcp(const TcpJoin& join, Deadline deadline) {
-  const auto refuse = [](const std::string& why) { throw Error(Errc::invalid_argument, why); };
-  if (join.size < 1 || join.rank < 0 || join.rank >= join.size)
-    refuse(fmt::format("rank {} is not one of {}", join.rank, join.size));
-  if (join.store == nullptr) refuse("ranks over tcp need a store to find each other");
-  constexpr std::size_t kLeastChunk = 64;
-  if (join.options.chunk < kLeastChunk || join.options.chunk > wire::kMostPayload ||
-      join.options.chunk % kLeastChunk != 0)
-    refuse(fmt::format("frames of {} bytes: choose a multiple of {} up to {}", join.options.chunk,
-                       kLeastChunk, wire::kMostPayload));
-  if (join.options.streams < 1 || join.options.streams > tcp::kMostStreams)
-    refuse(fmt::format("{} streams: choose 1 to {}", join.options.streams, tcp::kMostStreams));
-  return std::make_unique<tcp::TcpTransport>(join, tcp::connect_mesh(join, deadline));
-}
-
-}  // namespace sinew

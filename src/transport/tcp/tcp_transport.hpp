@@ -28,6 +28,10 @@ class TcpTransport final : public Transport {
     peers_.enter(tag, descriptor);
   }
   Progress park(bool moved, Deadline deadline) noexcept override;
+  bool also_wake_by(int descriptor) noexcept override {
+    waiter_.also_wake_by(descriptor);
+    return true;
+  }
   Progress mismatched(int peer) noexcept override { return peers_.mismatched(peer); }
   [[nodiscard]] Failure failure() const override { return peers_.failure(); }
   [[nodiscard]] std::string who_is_late() const override { return peers_.who_is_late(); }
@@ -62,9 +66,7 @@ class TcpTransport final : public Transport {
   Progress check_header(Connection& from, const Transfer& transfer, std::uint64_t offset,
                         std::size_t length, std::size_t total) noexcept;
   Progress refuse(int peer, Errc code, const std::string& why) noexcept;
-  Progress ended(Gate& gate, int peer, bool awaited) noexcept;
-  Progress park_slowly(Deadline deadline) noexcept;
-  void yield() noexcept;
+  Progress ended(Connection& connection, Gate& gate, int peer, bool awaited) noexcept;
   Progress not_parked() noexcept;
   void linger() noexcept;
 
@@ -78,12 +80,6 @@ class TcpTransport final : public Transport {
   std::vector<Flow> sending_, receiving_;
   bool moved_ = false;     // bytes, since the last park: even if no frame became complete
   std::uint32_t dry_ = 0;  // attempts in vain since the last park
-
-  // Waiting, from cheap to dear: see park_slowly().
-  bool is_crowded_;  // there are more ranks than cores
-  int spins_ = 200, yields_ = 40;
-  int idle_ = 0;
-  int sleep_first_ = 0;  // waits left that skip yielding, because a stranger has our core
 };
 
 }  // namespace sinew::tcp

@@ -22,8 +22,13 @@ struct Gate {
 /// worth trying again. Whoever never comes to wait (but only tests) tries them all the same.
 class Waiter {
  public:
-  Waiter(int control, std::size_t gates)
-      : control_(control), waiting_(gates, nullptr), entries_(gates + 1) {}
+  /// `control`: a descriptor that is readable when the control connections have news. `gates`: how
+  /// many there are. `crowded`: ranks outnumber cores.
+  Waiter(int control, std::size_t gates, bool crowded)
+      : control_(control), crowded_(crowded), waiting_(gates, nullptr), entries_(gates + kOwn) {}
+
+  /// Sleeping ends also when this can be read.
+  void also_wake_by(int descriptor) noexcept { other_ = descriptor; }
 
   [[nodiscard]] bool passes(Gate& gate) noexcept {
     if (!gate.shut || gate.asked == round_ || gate.descriptor < 0) return true;
@@ -35,17 +40,16 @@ class Waiter {
     if (gate.asked != round_) await(gate);
   }
 
-  /// Something moved: the next round.
-  void next_round() noexcept {
-    ++round_;
-    count_ = 0;
+  /// Something moved: the next round, and no need to wait.
+  void go_on() noexcept {
+    idle_ = 0;
+    next_round();
   }
-  /// Whether one of those waited for has come.
-  [[nodiscard]] bool sees_any() noexcept;
-  /// Looks, without sleeping, and begins the next round.
-  void look() noexcept;
-  /// Sleeps until a gate opens or the control connections have news, but not longer than `most`;
-  /// then begins the next round. Returns whether there is news.
+  /// Tries again at once, or lets another rank run first, and begins the next round. False: that
+  /// has been done often enough, and it is time to sleep.
+  bool linger() noexcept;
+  /// Sleeps until a gate opens or there is news, but not longer than `most`; then begins the next
+  /// round. Returns whether there is news.
   bool sleep(std::chrono::nanoseconds most) noexcept;
 
  private:
@@ -53,14 +57,27 @@ class Waiter {
     gate.asked = round_;
     waiting_[count_++] = &gate;
   }
+  void next_round() noexcept {
+    ++round_;
+    count_ = 0;
+  }
+  void look() noexcept;
+  void yield() noexcept;
+  [[nodiscard]] bool sees_any() noexcept;
   std::size_t fill_entries() noexcept;
   void open_ready() noexcept;
 
+  static constexpr std::size_t kOwn = 2;
+
   int control_;
+  int other_ = -1;
+  bool crowded_;
   std::vector<Gate*> waiting_;
-  std::vector<pollfd> entries_;  // of the control connections, then of those waiting
+  std::vector<pollfd> entries_;  // control connections, other_, then those waiting
   std::size_t count_ = 0;
   std::uint32_t round_ = 1;
+  int idle_ = 0;         // rounds since something moved
+  int sleep_first_ = 0;  // waits left that skip yielding, because a stranger has our core
 };
 
 }  // namespace sinew::tcp

@@ -39,7 +39,7 @@ T take(const std::byte* at) {
 void put_hello(std::byte* at, const Hello& hello) {
   put(at, static_cast<std::uint8_t>(hello.purpose));
   put(at + 1, hello.stream);
-  put(at + 2, hello.reserved);
+  put(at + 2, static_cast<std::uint16_t>(hello.tls));
   put(at + 4, hello.epoch);
   put(at + 8, hello.rank);
   put(at + 12, hello.size);
@@ -49,7 +49,7 @@ void put_hello(std::byte* at, const Hello& hello) {
 Hello take_hello(const std::byte* at) {
   return {.purpose = static_cast<Hello::Purpose>(take<std::uint8_t>(at)),
           .stream = take<std::uint8_t>(at + 1),
-          .reserved = take<std::uint16_t>(at + 2),
+          .tls = take<std::uint16_t>(at + 2) != 0,
           .epoch = take<std::uint32_t>(at + 4),
           .rank = take<std::int32_t>(at + 8),
           .size = take<std::int32_t>(at + 12),
@@ -221,6 +221,14 @@ void Conversation::check_welcome() {
     fail(std::move(why));
   else
     turn_ = Turn::done;
+}
+
+Token Conversation::secret() const {
+  constexpr std::string_view kPurpose = "sinew handshake: secret";
+  std::array<std::byte, kPurpose.size() + kBegin[4]> text{};
+  std::memcpy(text.data(), kPurpose.data(), kPurpose.size());
+  std::memcpy(text.data() + kPurpose.size(), said_.data(), said_.size());
+  return {prove(token_, text)};
 }
 
 std::string Conversation::judge() const {

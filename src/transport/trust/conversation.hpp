@@ -8,7 +8,8 @@
 // A proof covers its sender's role and every byte before it, both nonces included, so an old or
 // reflected one fits nowhere. The connecting end says nothing but a random number until the other
 // has shown that it knows the token. What cannot be prevented here is a relay that passes all bytes
-// on unchanged: it learns the hellos and is between the ends it connects. TLS is for that.
+// on unchanged: it learns the hellos and is between the ends it connects. TLS is for that, with
+// secret() as its key.
 #pragma once
 
 #include <array>
@@ -45,6 +46,8 @@ class Conversation {
   void lost(const std::string& how);
 
   [[nodiscard]] const Hello& theirs() const noexcept { return theirs_; }
+  /// After done: what both ends of this conversation know and nobody else. Throws Error{system}.
+  [[nodiscard]] Token secret() const;
   [[nodiscard]] const std::string& why() const noexcept { return why_; }
   /// Whether it failed only because the other end was lost.
   [[nodiscard]] bool hung_up() const noexcept { return hung_up_; }

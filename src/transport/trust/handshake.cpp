@@ -70,6 +70,7 @@ Progress Handshake::wait(Deadline deadline) noexcept {
 }
 
 const Hello& Handshake::theirs() const noexcept { return state_->conversation.theirs(); }
+Token Handshake::secret() const { return state_->conversation.secret(); }
 const std::string& Handshake::why() const noexcept { return state_->conversation.why(); }
 bool Handshake::hung_up() const noexcept { return state_->conversation.hung_up(); }
 

@@ -32,6 +32,9 @@ class Handshake {
   Progress wait(Deadline deadline) noexcept;
   /// After done: who the other end is. Never more bytes than its messages are read from the socket.
   [[nodiscard]] const Hello& theirs() const noexcept;
+  /// After done: a key that only the two ends of this connection have, and that is bound to what
+  /// they said. Throws Error{system}.
+  [[nodiscard]] Token secret() const;
   /// After failed: why, with the other end as the subject ("has another token", "speaks version 7,
   /// not 1", "is not a sinew peer").
   [[nodiscard]] const std::string& why() const noexcept;

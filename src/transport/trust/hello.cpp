@@ -19,6 +19,9 @@ std::string_view name(Hello::Purpose purpose) noexcept {
 std::string misfit(const Hello& mine, const Hello& theirs) {
   if (theirs.purpose != mine.purpose)
     return fmt::format("is there for {}, not for {}", name(theirs.purpose), name(mine.purpose));
+  if (theirs.tls != mine.tls)
+    return fmt::format("{}: give --tls (SINEW_TLS=1) to all ranks, or to none",
+                       theirs.tls ? "speaks TLS, and we do not" : "does not speak TLS, and we do");
   if (theirs.size != mine.size && theirs.size != 0 && mine.size != 0)
     return fmt::format("counts {} ranks, not {}", theirs.size, mine.size);
   if (theirs.epoch != mine.epoch)

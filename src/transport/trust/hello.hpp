@@ -16,7 +16,7 @@ struct Hello {
   enum class Purpose : std::uint8_t { store, control, data };
   Purpose purpose{};
   std::uint8_t stream = 0;  // of several data connections between two ranks
-  std::uint16_t reserved = 0;
+  bool tls = false;         // goes on by TLS when both have proven themselves
   std::uint32_t epoch = 0;  // membership that the end belongs to
   std::int32_t rank = -1;   // -1: not a rank (a launcher)
   std::int32_t size = 0;    // 0: not known

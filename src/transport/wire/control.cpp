@@ -10,7 +10,7 @@ namespace {
 
 // sequence 4 | fingerprint 4 | collective 1 | dtype 1 | op 1 | zero 1 | root 4 | count 8 |
 // algorithm 8 | tag 8
-constexpr std::size_t kEntryBytes = 40;
+constexpr std::size_t kEntryBytes = EncodedHistory::kEntryBytes;
 // code 1 | zero 3 | peer 4 | text
 constexpr std::size_t kFailureHead = 8;
 constexpr std::size_t kMostText = 512;
@@ -23,12 +23,10 @@ bool is_one_of(const List& list, std::uint8_t number) {
 
 }  // namespace
 
-std::vector<std::byte> encode_history(std::span<const Entered> history) {
-  const auto count = std::min(history.size(), kHistory);
-  std::vector<std::byte> bytes(count * kEntryBytes);
-  for (std::size_t i = 0; i < count; ++i) {
-    const auto& [tag, descriptor] = history[i];
-    std::byte* at = bytes.data() + i * kEntryBytes;
+EncodedHistory encode_history(const History& history) noexcept {
+  EncodedHistory encoded;
+  for (const auto& [tag, descriptor] : history.get()) {
+    std::byte* at = encoded.bytes.data() + encoded.size;
     put(at, tag.sequence);
     put(at + 4, tag.fingerprint);
     put(at + 8, static_cast<std::uint8_t>(descriptor.collective));
@@ -38,27 +36,29 @@ std::vector<std::byte> encode_history(std::span<const Entered> history) {
     put(at + 16, descriptor.count);
     put(at + 24, descriptor.algorithm);
     put(at + 32, descriptor.tag);
+    encoded.size += kEntryBytes;
   }
-  return bytes;
+  return encoded;
 }
 
-std::optional<std::vector<Entered>> decode_history(std::span<const std::byte> payload) {
-  if (payload.size() % kEntryBytes != 0 || payload.size() > kHistory * kEntryBytes) return {};
-  std::vector<Entered> history;
+bool decode_history(std::span<const std::byte> payload, History& history) noexcept {
+  if (payload.size() % kEntryBytes != 0 || payload.size() > kHistory * kEntryBytes) return false;
+  History read;
   for (; !payload.empty(); payload = payload.subspan(kEntryBytes)) {
     const std::byte* at = payload.data();
     const auto collective = get<std::uint8_t>(at + 8), dtype = get<std::uint8_t>(at + 9),
                op = get<std::uint8_t>(at + 10);
     if (!is_one_of<Collective>(kCollectives, collective) || !is_one_of<DType>(kDTypes, dtype) ||
         !is_one_of<ReduceOp>(kReduceOps, op))
-      return {};
-    history.push_back(
-        {{get<std::uint32_t>(at), get<std::uint32_t>(at + 4)},
-         {static_cast<Collective>(collective), static_cast<DType>(dtype), static_cast<ReduceOp>(op),
-          static_cast<std::int32_t>(get<std::uint32_t>(at + 12)), get<std::uint64_t>(at + 16),
-          get<std::uint64_t>(at + 24), get<std::uint64_t>(at + 32)}});
+      return false;
+    read.entries[read.count++] = {
+        {get<std::uint32_t>(at), get<std::uint32_t>(at + 4)},
+        {static_cast<Collective>(collective), static_cast<DType>(dtype), static_cast<ReduceOp>(op),
+         static_cast<std::int32_t>(get<std::uint32_t>(at + 12)), get<std::uint64_t>(at + 16),
+         get<std::uint64_t>(at + 24), get<std::uint64_t>(at + 32)}};
   }
-  return history;
+  history = read;
+  return true;
 }
 
 std::vector<std::byte> encode_failure(const Failure& failure) {

@@ -353,9 +353,18 @@ int raw_connection(const Address& address) {
 }
 
 // Sockets that say nothing, nonsense, or half of something; the ranks must not notice.
-TEST(StoreServer, a_thousand_strangers_keep_nobody_out) {
+TEST(StoreServer, a_thousand_strangers_keep_nobody_out_and_are_counted) {
   const auto token = Token::make();
-  const StoreServer server(kAnyPort, token, {.size = 2});
+  std::atomic<int> counted{0}, lines{0};
+  StoreServer::Options options;
+  options.size = 2;
+  options.between_warnings = 100ms;
+  options.warn = [&](std::string_view text) {
+    counted += std::stoi(std::string(text));
+    ++lines;
+  };
+  const auto begin = Clock::now();
+  const StoreServer server(kAnyPort, token, options);
   const auto& at = server.address();
   StoreClient a(at, token, {.rank = 0, .size = 2}, in(5s));
   std::mt19937 random(7);
@@ -379,6 +388,10 @@ TEST(StoreServer, a_thousand_strangers_keep_nobody_out) {
   StoreClient b(at, token, {.rank = 1, .size = 2}, in(20s));
   EXPECT_EQ(b.get("meanwhile", in(5s)), "served");
   for (const int stranger : strangers) ::close(stranger);
+  for (const auto until = in(5s); counted < count && Clock::now() < until;)
+    std::this_thread::sleep_for(10ms);
+  EXPECT_EQ(counted, count);
+  EXPECT_LE(lines, 1 + (Clock::now() - begin) / 100ms);
 }
 
 // A client that has proven itself and then talks nonsense loses its connection, no more.

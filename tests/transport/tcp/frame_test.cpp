@@ -97,24 +97,32 @@ TEST(Frame, of_random_bytes_is_never_taken_for_one_and_never_harms) {
   }
 }
 
+bool is_history(std::span<const std::byte> bytes) {
+  History history;
+  return decode_history(bytes, history);
+}
+
 TEST(History, comes_back_as_it_went_and_nonsense_does_not) {
-  std::vector<Entered> history;
+  History history;
   for (std::uint32_t i = 1; i <= kHistory; ++i)
-    history.push_back({{i, i * 77},
-                       {Collective::gather, DType::bf16, ReduceOp::bxor, static_cast<int>(i) - 5,
-                        std::uint64_t{1} << 40, 0x1234567890ABCDEF, i}});
-  const auto bytes = encode_history(history);
-  EXPECT_LE(bytes.size(), kMostControl);
-  EXPECT_EQ(decode_history(bytes), history);
-  EXPECT_EQ(decode_history({}), std::vector<Entered>{});
-  EXPECT_FALSE(decode_history(std::span(bytes).first(bytes.size() - 1)));
+    history.entries[history.count++] = {
+        {i, i * 77},
+        {Collective::gather, DType::bf16, ReduceOp::bxor, static_cast<int>(i) - 5,
+         std::uint64_t{1} << 40, 0x1234567890ABCDEF, i}};
+  const auto encoded = encode_history(history);
+  History back;
+  ASSERT_TRUE(decode_history(encoded.get(), back));
+  EXPECT_EQ(back.count, history.count);
+  EXPECT_EQ(back.entries, history.entries);
+  EXPECT_TRUE(is_history({}));
+  EXPECT_FALSE(is_history(encoded.get().first(encoded.size - 1)));
   for (const std::size_t at : {8UL, 9UL, 10UL}) {  // no such collective, type, operation
-    auto bad = bytes;
-    bad[at] = std::byte{200};
-    EXPECT_FALSE(decode_history(bad)) << at;
+    auto bad = encoded;
+    bad.bytes[at] = std::byte{200};
+    EXPECT_FALSE(is_history(bad.get())) << at;
   }
-  const std::vector<std::byte> long_one(bytes.size() * 2);
-  EXPECT_FALSE(decode_history(long_one));
+  const std::vector<std::byte> long_one(encoded.size * 2);
+  EXPECT_FALSE(is_history(long_one));
 }
 
 TEST(Failures, come_back_as_they_went_but_for_what_is_too_long) {

@@ -44,6 +44,15 @@ TEST_P(TcpRanks, every_algorithm_gives_exact_results_in_small_frames_over_severa
   expect_exact(GetParam(), test::sweep(GetParam()), cramped());
 }
 
+TEST(TcpSealed, every_algorithm_gives_exact_results) {
+  TcpOptions options;
+  options.tls = true;
+  expect_exact(3, test::sweep(3), options);
+  options = cramped();
+  options.tls = true;
+  expect_exact(3, test::sweep(3), options);
+}
+
 INSTANTIATE_TEST_SUITE_P(Sizes, TcpRanks, testing::Values(1, 2, 3, 4, 5, 7, 8));
 
 TEST(TcpLarge, allreduce_of_three_million_elements_is_exact) {

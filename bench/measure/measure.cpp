@@ -73,16 +73,9 @@ Stamp Session::timed(std::uint32_t calls) {
   return times;
 }
 
-void Session::rewrite() noexcept {
-  // Plain stores of something that differs from line to line, as a caller's new data would be.
-  auto* words = reinterpret_cast<std::uint32_t*>(buffers_.input.data());
-  const std::size_t count = buffers_.input.size() / sizeof *words;
-  for (std::size_t i = 0; i < count; ++i) words[i] = static_cast<std::uint32_t>(i & 0xFF);
-}
-
 /// Calls that do not count, but tell how long one takes.
 void Session::rehearse(std::uint32_t calls) {
-  if (what_.rewrite) rewrite();
+  if (what_.rewrite) contender_.rewrite(buffers_);
   meeting_.barrier();
   meeting_.stamp(0, timed(calls));
   meeting_.barrier();
@@ -129,7 +122,7 @@ void Session::measure(const Limits& limits) {
   if (limits.warm_up >= 0) begin_ns = now_ns();
   std::uint32_t samples = 0;
   while (samples < limits.samples) {
-    if (what_.rewrite) rewrite();
+    if (what_.rewrite) contender_.rewrite(buffers_);
     const bool overdue = samples > 0 && now_ns() - begin_ns > nanoseconds(limits.budget_s);
     if (meeting_.agree(overdue ? kStop : batch) == kStop) break;
     meeting_.stamp(samples++, timed(batch));
@@ -152,7 +145,7 @@ void serve(Control& control, Contender& contender) {
         session->verify();
       }
       session->measure(command->limits);
-      control.finish(RankState::done);
+      control.finish(RankState::done, contender.remark());
     }
   } catch (const Abandoned&) {
     throw;

@@ -33,7 +33,6 @@ class Session {
   void rehearse(std::uint32_t calls);
   [[nodiscard]] std::uint32_t calls_a_sample() const noexcept;
   std::uint32_t warm_up(const Limits& limits);
-  void rewrite() noexcept;
 
   Meeting& meeting_;
   Contender& contender_;

@@ -29,12 +29,6 @@
 namespace sinew {
 namespace {
 
-// Where the peers' programs are: beside the build's bin, or in the installed libexec.
-std::string peer_folder() {
-  const auto bin = std::filesystem::read_symlink("/proc/self/exe").parent_path();
-  return (bin.parent_path() / "libexec" / "sinew").string();
-}
-
 std::optional<double> median_ratio(const bench::Result& result, std::string_view ours,
                                    const std::vector<std::string>& peers, bool fast) {
   constexpr double kFastUs = 0.1;
@@ -315,7 +309,14 @@ class Run {
 
 }  // namespace
 
+std::string peer_folder() {
+  const auto bin = std::filesystem::read_symlink("/proc/self/exe").parent_path();
+  return (bin.parent_path() / "libexec" / "sinew").string();
+}
+
 int run_bench(int argc, char** argv) {
+  if (argc > 1 && std::string_view(argv[1]) == "sparse")
+    return run_bench_sparse(argc - 1, argv + 1);
   BenchOptions o;
   std::string command = "sinew";
   for (int i = 0; i < argc; ++i) command += fmt::format(" {}", argv[i]);

@@ -313,10 +313,14 @@ void bind_to_core(int rank) {
   if (CPU_COUNT(&one) == 1) sched_setaffinity(0, sizeof one, &one);
 }
 
-bench::Launcher sinew_ranks(const BenchSetup& setup) {
-  if (setup.transport == "mpi") return mpi_ranks(setup);
+bench::Launcher connected_ranks(const BenchSetup& setup, const RankBody& body) {
+  const auto live = [setup, body](bench::Control& control, std::unique_ptr<Transport> transport,
+                                  const auto& links) {
+    body(control,
+         Communicator(setup.emulation.over(std::move(transport), links), options_for(setup)));
+  };
   if (setup.transport == "local")
-    return [setup](const bench::Launch& launch, std::vector<pid_t>& children) {
+    return [setup, live](const bench::Launch& launch, std::vector<pid_t>& children) {
       // The hub is made in the child, by the first thread to come.
       auto hub = std::make_shared<std::shared_ptr<LocalHub>>();
       auto once = std::make_shared<std::once_flag>();
@@ -324,20 +328,24 @@ bench::Launcher sinew_ranks(const BenchSetup& setup) {
       bench::fork_threads([=](bench::Control& control) {
         std::call_once(*once,
                        [&] { *hub = LocalHub::make(control.seat().ranks, segment_for(setup)); });
-        auto transport = (*hub)->join(control.seat().rank);
-        serve_as_sinew(control, setup.emulation.over(std::move(transport), links), setup);
+        live(control, (*hub)->join(control.seat().rank), links);
       })(launch, children);
     };
-  return [setup](const bench::Launch& launch, std::vector<pid_t>& children) {
+  return [setup, live](const bench::Launch& launch, std::vector<pid_t>& children) {
     const auto rendezvous = "sinew-bench" + launch.control;  // one segment a group, one name
     const auto links = setup.emulation.links();
     bench::fork_ranks([=](bench::Control& control) {
-      const auto [rank, ranks] = control.seat();
-      if (setup.bind) bind_to_core(rank);
-      serve_as_sinew(control, setup.emulation.over(join_bench(control, setup, rendezvous), links),
-                     setup);
+      if (setup.bind) bind_to_core(control.seat().rank);
+      live(control, join_bench(control, setup, rendezvous), links);
     })(launch, children);
   };
+}
+
+bench::Launcher sinew_ranks(const BenchSetup& setup) {
+  if (setup.transport == "mpi") return mpi_ranks(setup);
+  return connected_ranks(setup, [setup](bench::Control& control, Communicator communicator) {
+    bench::serve(control, *make_contender(std::move(communicator), setup));
+  });
 }
 
 }  // namespace sinew

@@ -1,6 +1,7 @@
 // Our side of a benchmark: one rank of a Sinew group as a contender.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <string>
 #include <vector>
@@ -39,6 +40,10 @@ BenchCase from_options(std::string_view options);
 /// The collective of ours behind a bench collective ("allgatherv" is an allgather with counts).
 Collective collective_of(bench::Collective collective);
 
+/// What a rank does once it is connected: usually makes a contender and calls bench::serve().
+using RankBody = std::function<void(bench::Control&, Communicator)>;
+/// Starts a group of connected ranks.
+bench::Launcher connected_ranks(const BenchSetup& setup, const RankBody& body);
 /// Starts a group of Sinew ranks for a tournament.
 bench::Launcher sinew_ranks(const BenchSetup& setup);
 

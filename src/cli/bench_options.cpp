@@ -114,7 +114,8 @@ std::optional<int> parse_bench(BenchOptions& o, int argc, char** argv) {
       "Times collectives. Sizes are bytes of the large buffer, K/M/G binary; GB/s decimal.",
       "sinew bench");
   app.add_option("collective", o.collectives,
-                 "allreduce, broadcast, ..., allgatherv, alltoallv, or all")
+                 "allreduce, broadcast, ..., allgatherv, alltoallv, or all; `sinew bench sparse "
+                 "--help` is about compression")
       ->required();
   const auto* ranks = app.add_option("-p,--ranks", o.ranks, "rank counts: 4, or 2,4,8, or 2..16")
                           ->capture_default_str();

@@ -27,6 +27,9 @@ struct BenchOptions {
   BenchSetup setup;
 };
 
+/// Where the peers' programs are: beside the build's bin, or in the installed libexec.
+std::string peer_folder();
+
 /// Reads and checks the command line. --help gives the status to leave with.
 std::optional<int> parse_bench(BenchOptions& o, int argc, char** argv);
 

@@ -42,6 +42,7 @@ Examples:
   sinew demo collectives -p 4
   sinew bench allreduce -p 2,8 -b 8 -e 16M -f 8 --against openmpi,mpich,gloo
   sinew bench allreduce --transport mpi -p 4 --against openmpi
+  sinew bench sparse --scheme oktopk --density 0.02 -p 4 --against openmpi
   sinew launch -n 4 -- ./program --its-option
 
 `sinew VERB --help` explains a verb. Results go to stdout, talk to stderr.

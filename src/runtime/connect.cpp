@@ -11,6 +11,7 @@
 #include "base/text.hpp"
 #include "runtime/environment.hpp"
 #include "runtime/meeting.hpp"
+#include "runtime/mpi_plugin.hpp"
 #include "transport/local/local.hpp"
 #include "transport/routed/routed.hpp"
 #include "transport/shm/shm.hpp"
@@ -22,7 +23,7 @@ namespace {
 // What the options say, else the environment; "auto" is what fits the ranks' places.
 std::string wanted_transport(const Options& options, const Environment& environment) {
   auto wanted = options.transport.empty() ? environment.transport : options.transport;
-  constexpr std::array<std::string_view, 3> kKnown{"auto", "shm", "tcp"};
+  constexpr std::array<std::string_view, 4> kKnown{"auto", "shm", "tcp", "mpi"};
   if (wanted.empty()) return "auto";
   if (std::find(kKnown.begin(), kKnown.end(), wanted) == kKnown.end())
     throw Error(Errc::invalid_argument, unknown("transport", wanted, kKnown));
@@ -76,9 +77,18 @@ std::unique_ptr<Transport> join(const std::string& wanted, const Environment& en
 }  // namespace
 
 Communicator connect(const Options& options) {
-  const auto environment = read_environment(process_environment());
+  const auto variables = process_environment();
+  const auto environment = read_environment(variables);
   const auto wanted = wanted_transport(options, environment);
-  return Communicator(join(wanted, environment, options, Clock::now() + options.timeout), options);
+  const auto deadline = Clock::now() + options.timeout;
+  if (wanted == "mpi") {
+    if (options.tls || environment.tls)
+      throw Error(Errc::unsupported,
+                  "TLS is for sockets, and what an MPI sends is not sealed: leave TLS out, or use "
+                  "the transport tcp");
+    return Communicator(join_mpi("", variables, deadline), options);
+  }
+  return Communicator(join(wanted, environment, options, deadline), options);
 }
 
 void run_local(int size, const std::function<void(Communicator&)>& body, const Options& options) {

@@ -12,12 +12,11 @@
 namespace sinew {
 namespace {
 
-// These add in the order of a tree or of an allreduce: their data must have sums without rounding.
+// Others add in the order of a tree or of an allreduce: their data must have sums without rounding.
 std::vector<float> gradient_for(const SchemeInfo& scheme, std::size_t elements, int rank,
                                 int step) {
-  const bool rank_order = scheme.name != "gtopk" && scheme.name != "randomk";
-  return rank_order ? test::gradient(elements, rank, static_cast<std::uint64_t>(step))
-                    : test::exact_gradient(elements, rank, step);
+  return scheme.rank_order ? test::gradient(elements, rank, static_cast<std::uint64_t>(step))
+                           : test::exact_gradient(elements, rank, step);
 }
 
 // Steps of all ranks, judged together.

@@ -149,6 +149,38 @@ TEST(EveryScheme, throws_on_all_ranks_when_that_is_asked) {
   }
 }
 
+// A rank that gives up: the others fail, and have lost nothing of what came in.
+TEST(EveryScheme, that_keeps_something_keeps_all_when_a_rank_is_lost) {
+  for (const auto& scheme : schemes()) {
+    if (!scheme.feedback) continue;
+    CompressionOptions options{.density = 0.05};
+    if (scheme.name == "dgc")
+      options.parameters["momentum"] = 0;  // else more than gradients comes in
+    std::vector<std::string> faults(3);
+    test::try_local(3,
+                    [&](Communicator& communicator) {
+                      Compressor compressor(communicator, scheme, kLayout, options);
+                      auto gradient = test::gradient(kElements, communicator.rank(), 0);
+                      compressor.allreduce(gradient);
+                      if (communicator.rank() == 1) return;
+                      auto expected = gradient = test::gradient(kElements, communicator.rank(), 1);
+                      const auto kept = compressor.feedback().kept();
+                      for (std::size_t i = 0; i < kept.size(); ++i) expected[i] += kept[i];
+                      auto& fault = faults[static_cast<std::size_t>(communicator.rank())];
+                      try {
+                        compressor.allreduce(gradient);
+                        fault = "no error";
+                      } catch (const Error&) {
+                        const auto now = compressor.feedback().kept();
+                        if (!std::equal(now.begin(), now.end(), expected.begin()))
+                          fault = "a gradient is lost";
+                      }
+                    },
+                    {.options = {.timeout = std::chrono::seconds(10)}});
+    for (const auto& fault : faults) EXPECT_EQ(fault, "") << scheme.name;
+  }
+}
+
 // Two steps, a restart, two more: the same bits as four steps.
 TEST(EveryScheme, goes_on_after_a_restart_as_if_nothing_had_been) {
   for (const auto& scheme : schemes()) {

@@ -315,6 +315,8 @@ std::string peer_folder() {
 }
 
 int run_bench(int argc, char** argv) {
+  if (argc > 1 && std::string_view(argv[1]) == "lossless")
+    return run_bench_lossless(argc - 1, argv + 1);
   if (argc > 1 && std::string_view(argv[1]) == "sparse")
     return run_bench_sparse(argc - 1, argv + 1);
   BenchOptions o;

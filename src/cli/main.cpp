@@ -43,6 +43,7 @@ Examples:
   sinew bench allreduce -p 2,8 -b 8 -e 16M -f 8 --against openmpi,mpich,gloo
   sinew bench allreduce --transport mpi -p 4 --against openmpi
   sinew bench sparse --scheme oktopk --density 0.02 -p 4 --against openmpi
+  sinew bench lossless --data sparse --link 0.1
   sinew launch -n 4 -- ./program --its-option
 
 `sinew VERB --help` explains a verb. Results go to stdout, talk to stderr.

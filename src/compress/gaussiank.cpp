@@ -93,7 +93,7 @@ class GaussianK final : public Scheme {
   // Up and down: a tail that is not normal is found either way.
   [[nodiscard]] Magnitude correct(std::span<const float> sum, double threshold) const {
     auto floor = magnitude(static_cast<float>(threshold));
-    for (std::uint64_t i = 0; i < corrections_; ++i) {
+    for (std::uint64_t i = 0; i < corrections_ && floor >= kSmallest; ++i) {
       const auto count = count_above(sum, floor);
       if (4 * count < 3 * target_)
         threshold *= 1 - correction_;

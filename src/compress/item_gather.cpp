@@ -35,7 +35,7 @@ void ItemGather::add_up(Exchange& x, std::span<const std::uint8_t> mine) {
   const std::byte* at = all_.data();
   for (std::size_t rank = 0; rank < sizes_.size(); at += sizes_[rank++])
     lists_.emplace_back(std::span(at, sizes_[rank]), 0, elements_, static_cast<int>(rank));
-  std::memset(x.gradient.data(), 0, x.gradient.size_bytes());
+  if (!x.gradient.empty()) std::memset(x.gradient.data(), 0, x.gradient.size_bytes());
   const float divisor = x.divisor();
   x.report.items = owner_.add(
       lists_, [&](std::uint32_t index, float sum) { x.gradient[index] = sum / divisor; });

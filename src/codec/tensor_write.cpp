@@ -123,7 +123,8 @@ std::vector<std::byte> write_tensor_frame(std::span<const TensorView> tensors,
   head.directory_checksum = XXH3_64bits(directory.data(), directory.size());
   head.head_checksum = XXH3_64bits(&head, offsetof(FrameHead, head_checksum));
   std::memcpy(frame.data(), &head, sizeof head);
-  std::memcpy(frame.data() + sizeof head, directory.data(), directory.size());
+  if (!directory.empty())
+    std::memcpy(frame.data() + sizeof head, directory.data(), directory.size());
   return frame;
 }
 

@@ -171,8 +171,8 @@ Parameters::Parameters(std::span<const SchemeParameter> known,
     names.push_back(parameter.name);
   }
   for (const auto& [name, value] : given) {
-    const auto at =
-        std::find_if(known.begin(), known.end(), [&](const auto& row) { return row.name == name; });
+    const auto at = std::find_if(known.begin(), known.end(),
+                                 [&wanted = name](const auto& row) { return row.name == wanted; });
     if (at == known.end())
       throw Error(Errc::invalid_argument,
                   names.empty() ? fmt::format("the scheme has no parameters, so no '{}'", name)

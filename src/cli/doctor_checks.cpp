@@ -19,7 +19,6 @@
 #include <csignal>
 #include <cstring>
 #include <ctime>
-#include <filesystem>
 #include <fstream>
 
 #include "base/text.hpp"
@@ -250,9 +249,8 @@ Check check_mpi_plugin(Mpi mpi) {
   }
   int status = -1;
   if (child > 0) ::waitpid(child, &status, 0);
-  const auto shown = std::filesystem::path(file).filename().string();
-  if (status == 0) return {title, Level::ok, shown + " loads", ""};
-  return {title, Level::warn, shown + " cannot be loaded",
+  if (status == 0) return {title, Level::ok, file, ""};
+  return {title, Level::warn, file + " cannot be loaded",
           "install it from the same build as this program"};
 }
 

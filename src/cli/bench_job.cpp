@@ -106,7 +106,9 @@ class BenchJob::Meeting final : public bench::Meeting {
     turn_.wrong = wrong;
     turn_.batch = batch;
     for (std::uint32_t i = 0; i < samples; ++i)
-      turn_.samples_us.push_back(static_cast<double>(last[2 * i + 1] - last[2 * i]) * 1e-3 / batch);
+      turn_.samples_us.push_back(
+          static_cast<double>(last[std::size_t{2} * i + 1] - last[std::size_t{2} * i]) * 1e-3 /
+          batch);
   }
   [[nodiscard]] const bench::Turn& turn() const noexcept { return turn_; }
 

@@ -27,7 +27,7 @@ Lanes::Lanes(MPI_Comm comm, int size, Counters& counters)
       incoming_(outgoing_.size()),
       seen_(static_cast<std::size_t>(size)),
       frames_(new std::byte[outgoing_.size() * (kSlots + 1) * kFrameBytes]),
-      bounce_(new std::byte[kBouncePairs * kInFlight * kChunkBytes]),
+      bounce_(new std::byte[kChunkBytes * kBouncePairs * kInFlight]),
       bounce_taken_(kBouncePairs) {
   for (auto& lane : outgoing_) {
     std::fill(std::begin(lane.slots), std::end(lane.slots), MPI_REQUEST_NULL);

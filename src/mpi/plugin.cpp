@@ -33,7 +33,7 @@ Transport* join(const PluginJoin& join, Errc& code, char* why, std::size_t why_b
 
 extern "C" __attribute__((visibility("default"))) const sinew::TransportPlugin*
 sinew_transport_plugin() {
-  static constexpr sinew::TransportPlugin kPlugin{sinew::kPluginVersion, SINEW_VERSION,
+  static constexpr sinew::TransportPlugin kPlugin{sinew::kPluginVersion, SINEW_PLUGIN_BUILD,
                                                   sinew::mpi::join};
   return &kPlugin;
 }

@@ -2,12 +2,12 @@
 
 #include <fmt/format.h>
 #include <mpi.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <ctime>
 #include <system_error>
 #include <thread>
 
@@ -30,7 +30,7 @@ void doze() noexcept {
 
 }  // namespace
 
-Process& Process::get() noexcept {
+Process& Process::get() {
   // Never destroyed: communicators in static variables may outlive any other order.
   static Process& process = *new Process;
   return process;

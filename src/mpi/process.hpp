@@ -27,7 +27,7 @@ class Leaving {
 
 class Process {
  public:
-  static Process& get() noexcept;
+  static Process& get();
 
   /// Starts MPI unless the program has. Who starts it ends it, at exit. Throws Error.
   void start();

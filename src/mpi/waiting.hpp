@@ -1,11 +1,10 @@
 // The few ways to wait: there is nothing in MPI to sleep on.
 #pragma once
 
-#include <time.h>
-
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
+#include <ctime>
 
 namespace sinew::mpi {
 

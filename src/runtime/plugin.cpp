@@ -55,12 +55,13 @@ const TransportPlugin& load_plugin(const fs::path& file) {
   if (entry == nullptr) throw unusable(file, fmt::format("has no {}", kPluginEntry));
   const TransportPlugin* plugin = entry();
   if (plugin == nullptr || plugin->version != kPluginVersion || plugin->build == nullptr ||
-      std::string_view(plugin->build) != SINEW_VERSION)
+      std::string_view(plugin->build) != SINEW_PLUGIN_BUILD)
     throw unusable(
-        file, fmt::format("is of Sinew {} (plugin version {}), but this is {} ({}); "
-                          "install both from one build",
-                          plugin == nullptr || plugin->build == nullptr ? "?" : plugin->build,
-                          plugin == nullptr ? 0 : plugin->version, SINEW_VERSION, kPluginVersion));
+        file,
+        fmt::format("is of Sinew {} (plugin version {}), but this is {} ({}); "
+                    "install both from one build",
+                    plugin == nullptr || plugin->build == nullptr ? "?" : plugin->build,
+                    plugin == nullptr ? 0 : plugin->version, SINEW_PLUGIN_BUILD, kPluginVersion));
   return *plugin;
 }
 

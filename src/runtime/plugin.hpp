@@ -14,8 +14,8 @@
 
 namespace sinew {
 
-/// Changes with anything a plugin and this library share: the two structs below, Transport, and
-/// what Transport's functions take and return.
+/// Changes with the two structs below. Whether Transport and what its functions take are the same
+/// is told by `build`: cmake/plugin_build.cmake.
 inline constexpr std::uint32_t kPluginVersion = 1;
 
 /// What a plugin is told when it shall join the group it was started in.

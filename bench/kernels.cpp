@@ -124,7 +124,6 @@ class Selection {
           static_cast<float>(layer * (u < 0 ? std::log(1 + 2 * u) : -std::log(1 - 2 * u)));
     }
     std::memset(kept_.data(), 0, kElements * sizeof(float));
-    std::memset(sum_.data(), 0, kElements * sizeof(float));
   }
 
   void round() {
@@ -133,7 +132,12 @@ class Selection {
       reducer.pair(reinterpret_cast<std::byte*>(kept_.data()),
                    reinterpret_cast<const std::byte*>(gradient_.data()), kElements);
     });
-    time(fused_, [&] { top_.accumulate(gradient_.all(), kept_.all(), sum_.all()); });
+    sinew::TopK::Chosen chosen;
+    time(fused_, [&] {
+      chosen = top_.accumulate(gradient_.all(), {kept_.all(), gone_}, kept_.all());
+    });
+    std::fill(gone_.begin(), gone_.end(), 0);
+    for (const auto index : chosen.indices) gone_[index / 64] |= std::uint64_t{1} << index % 64;
     time(kth_, [&] { top_.choose(gradient_.all()); });
   }
 
@@ -164,7 +168,8 @@ class Selection {
 
   std::size_t items_;
   sinew::TopK top_;
-  sinew::LargeBuffer<float> gradient_{kElements}, kept_{kElements}, sum_{kElements};
+  sinew::LargeBuffer<float> gradient_{kElements}, kept_{kElements};
+  std::vector<std::uint64_t> gone_ = std::vector<std::uint64_t>(kElements / 64 + 1);
   std::vector<double> accumulate_, fused_, kth_;
 };
 

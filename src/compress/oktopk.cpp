@@ -69,7 +69,7 @@ class OkTopk final : public Scheme {
     add_up(x);
     select_largest(x);
     send_to_all(x);
-    finish(x);
+    finish(x, chosen.indices);
     return Outcome::done;
   }
 
@@ -90,8 +90,8 @@ class OkTopk final : public Scheme {
  private:
   TopK::Chosen choose(Exchange& x) {
     const auto timed = x.time(Part::accumulate_select);
-    const auto sum = x.feedback.begin();
-    return top_.accumulate(x.gradient, x.feedback.kept(), sum);
+    const auto [kept, gone, sum] = x.feedback.begin();
+    return top_.accumulate(x.gradient, {kept, gone}, sum);
   }
 
   void cut_regions(Exchange& x, std::span<const std::uint32_t> indices) {
@@ -229,7 +229,7 @@ class OkTopk final : public Scheme {
   }
 
   // Writes the result, and takes out of the feedback what of it was ours.
-  void finish(Exchange& x) {
+  void finish(Exchange& x, std::span<const std::uint32_t> chosen) {
     const auto timed = x.time(Part::decode);
     const auto items = static_cast<std::size_t>(x.report.items);
     indices_.reserve(items);
@@ -252,21 +252,23 @@ class OkTopk final : public Scheme {
     });
     const std::span<const std::uint32_t> indices(indices_.data(), count);
     write_sparse(x.gradient, {indices, {values_.data(), count}}, x.divisor());
-    take_out(x, indices);
+    x.feedback.take(both(chosen, indices));
     x.feedback.commit();
   }
 
-  // Of what came out, this rank sent what its own selection had chosen.
-  void take_out(Exchange& x, std::span<const std::uint32_t> indices) {
-    constexpr std::size_t kAhead = 32;  // items; each is a cache line
-    float* const pending = x.feedback.pending().data();
-    const auto top = top_.rule();
-    const std::size_t last = indices.empty() ? 0 : indices.size() - 1;
-    for (std::size_t i = 0; i < indices.size(); ++i) {
-      __builtin_prefetch(pending + indices[std::min(i + kAhead, last)], 1);
-      const auto index = indices[i];
-      pending[index] = top.chose(index, pending[index]) ? 0.0F : pending[index];
+  /// What came out and was chosen here: that is what this rank sent.
+  std::span<const std::uint32_t> both(std::span<const std::uint32_t> chosen,
+                                      std::span<const std::uint32_t> result) {
+    is_chosen_.resize(elements_ / 64 + 1);
+    for (const auto index : chosen) is_chosen_[index / 64] |= std::uint64_t{1} << index % 64;
+    sent_.resize(result.size() + 1);  // every index is stored, not every one stays
+    std::size_t count = 0;
+    for (const auto index : result) {
+      sent_[count] = index;
+      count += is_chosen_[index / 64] >> index % 64 & 1;
     }
+    for (const auto index : chosen) is_chosen_[index / 64] = 0;
+    return std::span(sent_).first(count);
   }
 
   // Messages come in the order of owners; a balanced block may hold those of several, and one
@@ -302,6 +304,8 @@ class OkTopk final : public Scheme {
   ByteBuffer outgoing_, incoming_, block_;
   LargeBuffer<std::uint32_t> indices_;  // of the result
   LargeBuffer<float> values_;
+  std::vector<std::uint64_t> is_chosen_;  // a bit for each element; all 0 between steps
+  std::vector<std::uint32_t> sent_;
   std::uint64_t received_ = 0;  // items
   bool balanced_ = false;
   std::vector<std::uint64_t> words_, all_words_, owned_;

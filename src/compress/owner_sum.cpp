@@ -20,11 +20,8 @@ void OwnerSum::add(std::span<ItemReader> lists) {
     for (auto& list : lists) {
       if (list.index() >= end) continue;
       ItemReader reader = list;  // a copy stays in registers
-      for (; reader.index() < end; reader.advance()) {
-        const auto at = reader.index() - begin;
-        block_->sums[at] += reader.value();
-        block_->touched[at / 64] |= std::uint64_t{1} << at % 64;
-      }
+      for (; reader.index() < end; reader.advance())
+        block_->add(reader.index() - begin, reader.value());
       list = reader;
     }
     count_ = take_touched(*block_, static_cast<std::uint32_t>(begin), room, count_);

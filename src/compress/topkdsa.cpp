@@ -50,8 +50,8 @@ class TopkDsa final : public Scheme {
  private:
   TopK::Chosen choose(Exchange& x) {
     const auto timed = x.time(Part::accumulate_select);
-    const auto sum = x.feedback.begin();
-    return top_.accumulate(x.gradient, x.feedback.kept(), sum);
+    const auto [kept, gone, sum] = x.feedback.begin();
+    return top_.accumulate(x.gradient, {kept, gone}, sum);
   }
 
   void encode(Exchange& x, const TopK::Chosen& chosen) {

@@ -10,6 +10,7 @@
 #include <hwy/highway.h>
 
 #include <algorithm>
+#include <bit>
 #include <utility>
 
 HWY_BEFORE_NAMESPACE();
@@ -70,26 +71,40 @@ void write_vectors(std::span<float> vector, SparseItems items, float divisor, bo
   if (streaming) hwy::FlushStream();
 }
 
-std::size_t take_vectors(TouchedBlock& block, std::uint32_t first, ItemRoom room,
-                         std::size_t count) {
+// Of 16 elements, those with a bit.
+HWY_INLINE std::size_t take_group(float* sums, std::uint16_t touched, std::uint32_t first,
+                                  ItemRoom room, std::size_t count) {
   const F d;
   const U du;
+  const std::uint64_t padded = touched;  // masks are loaded eight bytes at a time
+  const auto* const bits = reinterpret_cast<const std::uint8_t*>(&padded);
+  for (std::size_t i = 0; i < TouchedBlock::kGroup; i += hn::Lanes(d)) {
+    const auto taken = hn::LoadMaskBits(d, bits + i / 8);
+    const auto index = hn::Add(hn::Iota(du, 0), hn::Set(du, static_cast<std::uint32_t>(first + i)));
+    hn::StoreU(hn::Compress(hn::Load(d, sums + i), taken), d, room.values + count);
+    hn::StoreU(hn::Compress(index, hn::RebindMask(du, taken)), du, room.indices + count);
+    hn::Store(hn::Zero(d), d, sums + i);
+    count += hn::CountTrue(d, taken);
+  }
+  return count;
+}
+
+// A branch for each group would be mispredicted too often: those with a bit are found by vectors.
+std::size_t take_vectors(TouchedBlock& block, std::uint32_t first, ItemRoom room,
+                         std::size_t count) {
+  const hn::ScalableTag<std::uint16_t> d;
   const std::size_t lanes = hn::Lanes(d);
-  const auto zero = hn::Zero(d);
-  for (std::size_t word = 0; word < TouchedBlock::kWords; ++word) {
-    // Twice as long as one word: masks are loaded eight bytes at a time.
-    const std::uint64_t bits[2] = {std::exchange(block.touched[word], 0), 0};
-    if (bits[0] == 0) continue;
-    const auto* const bytes = reinterpret_cast<const std::uint8_t*>(bits);
-    for (std::size_t i = 0; i < 64; i += lanes) {
-      float* const sums = block.sums + word * 64 + i;
-      const auto taken = hn::LoadMaskBits(d, bytes + i / 8);
-      const auto index = hn::Iota(du, static_cast<std::uint32_t>(first + word * 64 + i));
-      hn::StoreU(hn::Compress(hn::Load(d, sums), taken), d, room.values + count);
-      hn::StoreU(hn::Compress(index, hn::RebindMask(du, taken)), du, room.indices + count);
-      hn::Store(zero, d, sums);
-      count += hn::CountTrue(d, taken);
+  for (std::size_t groups = 0; groups < TouchedBlock::kGroups; groups += lanes) {
+    const auto words = hn::Load(d, block.touched + groups);
+    std::uint64_t present = 0;
+    hn::StoreMaskBits(d, hn::Ne(words, hn::Zero(d)), reinterpret_cast<std::uint8_t*>(&present));
+    for (; present != 0; present &= present - 1) {
+      const auto group = groups + static_cast<std::size_t>(std::countr_zero(present));
+      const auto at = group * TouchedBlock::kGroup;
+      count = take_group(block.sums + at, block.touched[group],
+                         static_cast<std::uint32_t>(first + at), room, count);
     }
+    hn::Store(hn::Zero(d), d, block.touched + groups);
   }
   return count;
 }
@@ -134,7 +149,7 @@ void write_sparse_scalar(std::span<float> vector, SparseItems items, float divis
 std::size_t take_touched_scalar(TouchedBlock& block, std::uint32_t first, ItemRoom room,
                                 std::size_t count) noexcept {
   for (std::size_t i = 0; i < TouchedBlock::kElements; ++i) {
-    if ((block.touched[i / 64] >> i % 64 & 1) == 0) continue;
+    if ((block.touched[i / TouchedBlock::kGroup] >> i % TouchedBlock::kGroup & 1) == 0) continue;
     room.indices[count] = static_cast<std::uint32_t>(first + i);
     room.values[count++] = std::exchange(block.sums[i], 0.0F);
   }

@@ -21,9 +21,13 @@ void write_sparse(std::span<float> vector, SparseItems items, float divisor) noe
 
 /// Elements of a block of sums, and one bit for each that was written.
 struct TouchedBlock {
-  static constexpr std::size_t kElements = 8192, kWords = kElements / 64;
+  static constexpr std::size_t kElements = 8192, kGroup = 16, kGroups = kElements / kGroup;
   alignas(64) float sums[kElements] = {};
-  std::uint64_t touched[kWords] = {};
+  alignas(64) std::uint16_t touched[kGroups] = {};
+  void add(std::size_t at, float value) noexcept {
+    sums[at] += value;
+    touched[at / kGroup] = static_cast<std::uint16_t>(touched[at / kGroup] | 1U << at % kGroup);
+  }
 };
 /// Moves what was touched into `room` from item `count` on, with `first` as the index of the
 /// block's first element, and leaves the block all zero. Returns the new count; the room has to

@@ -56,8 +56,8 @@ TEST_P(Sparse, touched_elements_are_taken_in_order_zeros_too) {
     const auto items = every(TouchedBlock::kElements, apart);
     auto block = std::make_unique<TouchedBlock>();
     for (std::size_t i = 0; i < items.indices.size(); ++i) {
-      block->sums[items.indices[i]] = i % 5 == 0 ? 0 : items.values[i];
-      block->touched[items.indices[i] / 64] |= std::uint64_t{1} << items.indices[i] % 64;
+      block->add(items.indices[i], items.values[i]);
+      if (i % 5 == 0) block->add(items.indices[i], -items.values[i]);
     }
     auto same = std::make_unique<TouchedBlock>(*block);
     std::vector<std::uint32_t> indices(items.indices.size() + 3 + kSelectSlack), expected = indices;

@@ -23,6 +23,15 @@ class Planner {
 
   /// The plan for a call, from the cache where it was made before. Throws Error on bad calls.
   Planned& plan(const Call& call) { return is_last(call) ? *last_ : find(call); }
+  /// Training repeats itself: the same call as last time needs no key. Calls with counts take the
+  /// longer way.
+  [[nodiscard]] bool is_last(const Call& call) const noexcept {
+    return last_ != nullptr && call.input == last_call_.input && call.output == last_call_.output &&
+           call.count == last_call_.count && call.collective == last_call_.collective &&
+           call.dtype == last_call_.dtype && call.op == last_call_.op &&
+           call.root == last_call_.root && call.counts.data() == nullptr &&
+           call.options.algorithm == last_algorithm_;
+  }
   void install(const World& world);
   [[nodiscard]] std::vector<Candidate> explain(const Call& call) const;
 
@@ -42,15 +51,6 @@ class Planner {
     std::size_t operator()(const Key& key) const noexcept;
   };
 
-  // Training repeats itself: the same call as last time needs no key. Calls with counts take the
-  // longer way.
-  [[nodiscard]] bool is_last(const Call& call) const noexcept {
-    return last_ != nullptr && call.input == last_call_.input && call.output == last_call_.output &&
-           call.count == last_call_.count && call.collective == last_call_.collective &&
-           call.dtype == last_call_.dtype && call.op == last_call_.op &&
-           call.root == last_call_.root && call.counts.data() == nullptr &&
-           call.options.algorithm == last_algorithm_;
-  }
   Planned& find(const Call& call);
   [[nodiscard]] Key key_of(const Call& call) const noexcept;
   void check(const Call& call) const;

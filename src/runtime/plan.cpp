@@ -8,7 +8,7 @@
 
 #include <sinew/error.hpp>
 #include "schedule/form.hpp"
-#include "transport/segment.hpp"
+#include "transport/board.hpp"
 
 namespace sinew {
 namespace {
@@ -209,7 +209,8 @@ bool Plan::reduces_anything() const {
 // What a run may post before it has begun: the next one does the same, and when this one is done
 // everybody is past the one before it.
 bool Plan::publishes_once_and_folds() const {
-  if (!tiny || posts_start || staged_bytes > 0 || streams.size() != 1 ||
+  const bool is_short = tiny || (window_bytes > 0 && window_bytes < Board::kShort);
+  if (!is_short || passes > 1 || posts_start || staged_bytes > 0 || streams.size() != 1 ||
       streams.front().size() != 2)
     return false;
   const auto& first = streams.front()[0];

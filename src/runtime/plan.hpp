@@ -87,7 +87,7 @@ class Plan {
   bool posts_start = false;              // say at the start of a pass that we have come,
   std::uint32_t first_round = 0;         // and up to this round have nothing to do
   bool tiny = false;                     // everything published fits the flag line
-  bool starts_ahead = false;             // begins with one publish there, and then waits for all
+  bool starts_ahead = false;             // publishes a little, then waits for everybody: the end
   bool by_reference = false;             // others read where the data lies, not a slot
   bool divide_folds = false;             // avg: divide where a fold completes the sum,
   bool divide_output = false;            // or else all of the output at the end

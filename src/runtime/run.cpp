@@ -58,7 +58,8 @@ void Run::get_ready() noexcept {
   ahead_.position = ahead_.first + 1 + round.then;
   ahead_.fingerprint = next_fingerprint(tag_.fingerprint, hash_, descriptor_->tag);
   ahead_.tag = descriptor_->tag;
-  ahead_.slot = board_->next_tiny_slot() + round.only->board;
+  ahead_.slot =
+      (plan_->tiny ? board_->next_tiny_slot() : board_->next_short_slot()) + round.only->board;
   ahead_.source = round.only->src;
   ahead_.bytes = round.only->bytes;
   ahead_.ready = true;

@@ -148,7 +148,7 @@ class Board {
   /// again, which then stay in the nearest cache.
   Slots slots(std::size_t bytes) noexcept {
     if (window_end_ + bytes > slot_bytes_ || bytes < kShort) {
-      slot_ = slot_ + 1 < slots_each_ && bytes >= kShort ? slot_ + 1 : slot_ == 0 ? 1 : 0;
+      slot_ = slot_ + 1 < slots_each_ && bytes >= kShort ? slot_ + 1 : short_slot_after(slot_);
       window_end_ = 0;
     }
     const auto begin = window_end_;
@@ -161,6 +161,9 @@ class Board {
   }
   /// This rank's, of the next pass.
   [[nodiscard]] std::byte* next_tiny_slot() const noexcept { return flag_.tiny[(pass_ + 1) & 1]; }
+  [[nodiscard]] std::byte* next_short_slot() const noexcept {
+    return segment_.slot(rank_, short_slot_after(slot_));
+  }
   [[nodiscard]] std::size_t slot_bytes() const noexcept { return slot_bytes_; }
 
   /// Where this rank's buffers lie, for others to read there (or, in an arena, to write).
@@ -191,8 +194,11 @@ class Board {
            bytes <= segment_.options().arena_bytes - offset;
   }
 
- private:
+  /// Windows of fewer bytes are short.
   static constexpr std::size_t kShort = 8 << 10;
+
+ private:
+  static std::uint32_t short_slot_after(std::uint32_t slot) noexcept { return slot == 0 ? 1 : 0; }
   // Positions wrap, so nobody's may get so old that it looks new: after long without board steps
   // say where we are, and look where the others are.
   static constexpr std::uint32_t kStale = std::uint32_t{1} << 29;

@@ -65,14 +65,6 @@ void Run::get_ready() noexcept {
   ahead_.ready = true;
 }
 
-// All who may still read the slot posted their part of the run that is done, so they are past the
-// run before it, which used this slot.
-void Run::start_ahead(const std::byte* input) noexcept {
-  copy_bytes(ahead_.slot, input + ahead_.source, ahead_.bytes, false);
-  board_->post_ahead(ahead_.position, ahead_.fingerprint);
-  ahead_.posted = true;
-}
-
 void Run::begin_pass() noexcept {
   auto* next = next_;
   for (const auto& rounds : plan_->streams) *next++ = rounds.data();

@@ -1,7 +1,10 @@
 // The executor: one resumable state machine for blocking, non-blocking and overlapped use.
 #pragma once
 
+#include <cstring>
+
 #include <sinew/trace.hpp>
+#include "kernel/copy.hpp"
 #include "runtime/plan.hpp"
 #include "transport/board.hpp"
 
@@ -28,7 +31,17 @@ class Run {
   }
   /// Posts what others wait for first, before all else that belongs to beginning: set() and begin()
   /// for the same plan and input follow.
-  void start_ahead(const std::byte* input) noexcept;
+  void start_ahead(const std::byte* input) noexcept {
+    // All who may still read the slot posted their part of the run that is done, so they are past
+    // the run before it, which used this slot.
+    constexpr std::size_t kWord = 8;  // the most frequent, and too short for a call
+    if (ahead_.bytes == kWord)
+      std::memcpy(ahead_.slot, input + ahead_.source, kWord);
+    else
+      copy_bytes(ahead_.slot, input + ahead_.source, ahead_.bytes, false);
+    board_->post_ahead(ahead_.position, ahead_.fingerprint);
+    ahead_.posted = true;
+  }
   /// After begin(): reports every step and the end. Without, no clock is read.
   void observe(Observer& observer, const Event& event) noexcept;
   /// Moves whatever can move. Progress::failed: ask the transport why.

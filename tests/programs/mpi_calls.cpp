@@ -1,10 +1,13 @@
 // An MPI program whose communication is known: mpi_calls MODE [NUMBER].
+#include <fcntl.h>
 #include <mpi.h>
 #include <signal.h>
+#include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <string>
@@ -83,7 +86,23 @@ void training_steps(int steps) {
   }
 }
 
-// `calls` allreduces, a line, then an end without MPI_Finalize.
+// Allreduces without end; how many are done stands in a file that outlives the process.
+void call_until_killed(const char* path) {
+  const int file = ::open(path, O_RDWR | O_CREAT | O_TRUNC, 0600);
+  if (file < 0 || ::ftruncate(file, sizeof(std::uint64_t)) != 0) return;
+  auto* const done = static_cast<volatile std::uint64_t*>(
+      ::mmap(nullptr, sizeof(std::uint64_t), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0));
+  double value = 1, sum = 0;
+  for (;;) {
+    MPI_Allreduce(&value, &sum, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_SELF);
+    *done = *done + 1;
+    if (*done != 10) continue;
+    std::puts("running");
+    std::fflush(stdout);
+  }
+}
+
+// So many allreduces, then an end without MPI_Finalize.
 void end_badly(const std::string& how, int calls) {
   double value = 1, sum = 0;
   for (int i = 0; i < calls; ++i)
@@ -115,6 +134,8 @@ int main(int argc, char** argv) {
   } else if (mode == "late") {
     late_sender();
     training_steps(number);
+  } else if (mode == "forever" && argc > 2) {
+    call_until_killed(argv[2]);
   } else {
     end_badly(mode, number);
   }

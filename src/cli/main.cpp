@@ -27,6 +27,8 @@ constexpr std::array kVerbs = std::to_array<Verb>({
     {"demo", "every collective on small numbers: before, after, steps, bytes", run_demo},
     {"bench", "time collectives, beside Open MPI, MPICH and Gloo if asked", run_bench},
     {"profile", "what an MPI program communicates, without rebuilding it", run_profile},
+    {"report", "what a run communicated: tables, findings, JSON, mpitrace's text", run_report},
+    {"import", "the same from files of mpitrace, mpiP, Horovod and PyTorch", run_import},
     {"launch", "start ranks of a program on this host", run_launch},
     {"doctor", "what on this machine would get in the way, and its repair", run_doctor},
 });
@@ -40,6 +42,8 @@ Examples:
   sinew demo collectives -p 4
   sinew bench allreduce -p 2,8 -b 8 -e 16M -f 8 --against openmpi,mpich,gloo
   sinew profile -- mpirun -n 4 ./program
+  sinew report sinew-profile --format mpitrace
+  sinew import mpi_profile.4711.*
   sinew launch -n 4 -- ./program --its-option
 
 `sinew VERB --help` explains a verb. Results go to stdout, talk to stderr.

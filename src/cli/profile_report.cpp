@@ -71,13 +71,7 @@ std::string size_table(const Profile& profile, std::size_t rows) {
     auto operator<=>(const Size&) const = default;
   };
   std::map<Size, Totals> sizes;
-  for (const auto& [key, totals] : profile.rows) {
-    auto& sum = sizes[{key.routine, key.bytes}];
-    sum.add(totals);
-    sum.waited_ns += totals.waited_ns;
-    sum.resolved_ns += totals.resolved_ns;
-    sum.resolved += totals.resolved;
-  }
+  for (const auto& [key, totals] : profile.rows) sizes[{key.routine, key.bytes}].add(totals);
   std::erase_if(sizes, [](const auto& row) { return row.first.bytes == 0; });
   if (sizes.empty()) return "";
   constexpr auto kRight = Align::right;

@@ -20,9 +20,11 @@ int run_bench(int argc, char** argv);
 int run_demo(int argc, char** argv);
 int run_doctor(int argc, char** argv);
 int run_draw(int argc, char** argv);
+int run_import(int argc, char** argv);
 int run_launch(int argc, char** argv);
 int run_list(int argc, char** argv);
 int run_profile(int argc, char** argv);
+int run_report(int argc, char** argv);
 int run_verify(int argc, char** argv);
 
 }  // namespace sinew

@@ -1,0 +1,24 @@
+// `sinew report`: what a run communicated, in the format one wants.
+#include "cli/arguments.hpp"
+#include "cli/profile_folder.hpp"
+#include "cli/profile_output.hpp"
+#include "cli/verbs.hpp"
+#include "trace/profile.hpp"
+
+namespace sinew {
+
+int run_report(int argc, char** argv) {
+  CLI::App app{
+      "Reports the traces in a folder: tables and what they mean, JSON, or the text layout of "
+      "mpitrace for scripts that read it.",
+      "sinew report"};
+  std::string folder;
+  ProfileOutput output;
+  app.add_option("folder", folder, "of a run: what `sinew profile` named")->required();
+  add_output_options(app, output);
+  if (const auto status = parse(app, argc, argv)) return *status;
+  write_profile(trace::summarize(read_folder(folder)), output);
+  return kFine;
+}
+
+}  // namespace sinew

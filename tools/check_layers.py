@@ -12,8 +12,8 @@ import re
 import sys
 from pathlib import Path
 
-LAYERS = ["base", "kernel", "schedule", "collective", "trace", "transport", "model", "runtime",
-          "compress", "imports", "report"]
+LAYERS = ["base", "kernel", "codec", "schedule", "collective", "trace", "transport", "model",
+          "runtime", "compress", "imports", "report"]
 LEAVES = ["cli", "mpi", "preload", "torch", "python", "cuda"]
 PUBLIC = {  # include/sinew/: the layer of each header
     "algorithms.hpp": "collective",
@@ -21,9 +21,11 @@ PUBLIC = {  # include/sinew/: the layer of each header
     "compression.hpp": "compress",
     "draw.hpp": "schedule",
     "error.hpp": "base",
+    "lossless.hpp": "codec",
     "schedule.hpp": "schedule",
     "scheme.hpp": "compress",
     "sinew.hpp": "compress",
+    "tensor_frame.hpp": "codec",
     "trace.hpp": "trace",
     "transport.hpp": "transport",
     "types.hpp": "base",

@@ -76,6 +76,12 @@ void Contender::free(std::span<std::byte> memory) noexcept {
   ::munmap(memory.data(), memory.size());
 }
 
+void Contender::rewrite(const Buffers& buffers) {
+  auto* words = reinterpret_cast<std::uint32_t*>(buffers.input.data());
+  const std::size_t count = buffers.input.size() / sizeof *words;
+  for (std::size_t i = 0; i < count; ++i) words[i] = static_cast<std::uint32_t>(i & 0xFF);
+}
+
 void Contender::fill(const Case& what, Seat seat, const Buffers& buffers) {
   std::ranges::fill(floats(buffers.output), kUnwritten);
   const auto input = floats(buffers.input);

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string>
 
 #include "measure/case.hpp"
 
@@ -39,6 +40,11 @@ class Contender {
   /// The timed part: the collective once, complete on return.
   virtual void run() = 0;
   virtual void finish() {}
+  /// New input before each sample, not timed, where the case asks for it. By default plain stores
+  /// of something that differs from line to line, as a caller's new data would be.
+  virtual void rewrite(const Buffers& buffers);
+  /// What there is to tell after a turn beyond its times; a few hundred characters.
+  virtual std::string remark() { return {}; }
 
   /// Input for the check and the number of wrong output elements after one run(). Override both
   /// for element types other than f32 or reductions other than sum.

@@ -161,7 +161,7 @@ void Control::stamp(std::uint32_t sample, Stamp times) noexcept {
   mapping_.stamps(seat_.rank)[sample] = times;
 }
 
-Stamp Control::last_of_all(std::uint32_t sample) const noexcept {
+Stamp Control::last_of_all(std::uint32_t sample) {
   Stamp last;
   for (int rank = 0; rank < seat_.ranks; ++rank) {
     const Stamp one = mapping_.stamps(rank)[sample];
@@ -171,7 +171,7 @@ Stamp Control::last_of_all(std::uint32_t sample) const noexcept {
   return last;
 }
 
-void Control::report(std::uint64_t wrong, std::uint32_t samples, std::uint32_t batch) noexcept {
+void Control::report(std::uint64_t wrong, std::uint32_t samples, std::uint32_t batch) {
   auto& line = mapping_.line(seat_.rank);
   line.wrong = wrong;
   line.samples = samples;

@@ -14,6 +14,7 @@
 
 #include "measure/case.hpp"
 #include "measure/contender.hpp"
+#include "measure/meeting.hpp"
 #include "measure/os.hpp"
 
 namespace sinew::bench {
@@ -36,11 +37,6 @@ struct Command {
 };
 
 enum class RankState : std::uint32_t { absent, idle, running, done, unsupported, failed };
-
-struct Stamp {
-  std::uint64_t begin_ns = 0;
-  std::uint64_t end_ns = 0;
-};
 
 /// Thrown in a rank when the parent is gone: leave, nobody reads the results.
 struct Abandoned : std::runtime_error {
@@ -100,12 +96,12 @@ class ControlOwner {
 };
 
 /// A rank's end.
-class Control {
+class Control final : public Meeting {
  public:
   /// Opens the segment named by the parent, as this rank. Throws std::runtime_error.
   Control(const std::string& path, int rank);
 
-  [[nodiscard]] Seat seat() const noexcept { return seat_; }
+  [[nodiscard]] Seat seat() const noexcept override { return seat_; }
   /// How many ranks the group has, for launchers that do not say.
   static int ranks(const std::string& path);
 
@@ -115,14 +111,11 @@ class Control {
   std::optional<Command> next_command();
   void finish(RankState state, std::string_view message = {});
 
-  void barrier();
-  /// A barrier that also hands rank 0's value to all.
-  std::uint32_t agree(std::uint32_t value_of_rank_0);
-
-  void stamp(std::uint32_t sample, Stamp times) noexcept;
-  /// The last start and the last end over all ranks; valid after a barrier.
-  [[nodiscard]] Stamp last_of_all(std::uint32_t sample) const noexcept;
-  void report(std::uint64_t wrong, std::uint32_t samples, std::uint32_t batch) noexcept;
+  void barrier() override;
+  std::uint32_t agree(std::uint32_t value_of_rank_0) override;
+  void stamp(std::uint32_t sample, Stamp times) noexcept override;
+  [[nodiscard]] Stamp last_of_all(std::uint32_t sample) override;
+  void report(std::uint64_t wrong, std::uint32_t samples, std::uint32_t batch) override;
 
   /// A small key-value store, for libraries whose ranks must learn each other's address.
   void publish(std::string_view key, std::string_view value);

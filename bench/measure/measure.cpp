@@ -18,9 +18,9 @@ std::uint64_t nanoseconds(double seconds) noexcept {
 
 }  // namespace
 
-Session::Session(Control& control, Contender& contender, const Case& what)
-    : control_(control), contender_(contender), what_(what) {
-  const auto [input, output] = extent(what, control.seat().rank, control.seat().ranks);
+Session::Session(Meeting& meeting, Contender& contender, const Case& what)
+    : meeting_(meeting), contender_(contender), what_(what) {
+  const auto [input, output] = extent(what, meeting.seat().rank, meeting.seat().ranks);
   const bool one_buffer = what.in_place || what.collective == Collective::broadcast;
   output_memory_ = contender.alloc(output * what.element_bytes);
   buffers_.output = output_memory_.first(output * what.element_bytes);
@@ -43,11 +43,11 @@ Session::~Session() {
 
 std::uint64_t Session::verify() {
   if (what_.collective == Collective::barrier) return wrong_ = verify_barrier();
-  contender_.fill(what_, control_.seat(), buffers_);
-  control_.barrier();
+  contender_.fill(what_, meeting_.seat(), buffers_);
+  meeting_.barrier();
   contender_.run();
-  wrong_ = contender_.count_wrong(what_, control_.seat(), buffers_);
-  control_.barrier();
+  wrong_ = contender_.count_wrong(what_, meeting_.seat(), buffers_);
+  meeting_.barrier();
   std::ranges::fill(buffers_.output, std::byte{});
   std::ranges::fill(buffers_.input, std::byte{});
   return wrong_;
@@ -55,13 +55,13 @@ std::uint64_t Session::verify() {
 
 /// Nobody may leave before the last has come.
 std::uint64_t Session::verify_barrier() {
-  control_.barrier();
-  std::this_thread::sleep_for(std::chrono::microseconds(200 * control_.seat().rank));
+  meeting_.barrier();
+  std::this_thread::sleep_for(std::chrono::microseconds(200 * meeting_.seat().rank));
   const Stamp mine = timed(1);
-  control_.stamp(0, mine);
-  control_.barrier();
-  const std::uint64_t last_arrival = control_.last_of_all(0).begin_ns;
-  control_.barrier();
+  meeting_.stamp(0, mine);
+  meeting_.barrier();
+  const std::uint64_t last_arrival = meeting_.last_of_all(0).begin_ns;
+  meeting_.barrier();
   return mine.end_ns < last_arrival ? 1 : 0;
 }
 
@@ -73,20 +73,13 @@ Stamp Session::timed(std::uint32_t calls) {
   return times;
 }
 
-void Session::rewrite() noexcept {
-  // Plain stores of something that differs from line to line, as a caller's new data would be.
-  auto* words = reinterpret_cast<std::uint32_t*>(buffers_.input.data());
-  const std::size_t count = buffers_.input.size() / sizeof *words;
-  for (std::size_t i = 0; i < count; ++i) words[i] = static_cast<std::uint32_t>(i & 0xFF);
-}
-
 /// Calls that do not count, but tell how long one takes.
 void Session::rehearse(std::uint32_t calls) {
-  if (what_.rewrite) rewrite();
-  control_.barrier();
-  control_.stamp(0, timed(calls));
-  control_.barrier();
-  const Stamp last = control_.last_of_all(0);
+  if (what_.rewrite) contender_.rewrite(buffers_);
+  meeting_.barrier();
+  meeting_.stamp(0, timed(calls));
+  meeting_.barrier();
+  const Stamp last = meeting_.last_of_all(0);
   const std::uint64_t call_ns = (last.end_ns - last.begin_ns) / calls;
   quickest_ns_ = std::clamp<std::uint64_t>(call_ns, 1, quickest_ns_);
 }
@@ -104,7 +97,7 @@ std::uint32_t Session::warm_up(const Limits& limits) {
   std::uint32_t batch = std::clamp<std::uint32_t>(limits.batch, 1, kMaxBatch);
   if (limits.warm_up >= 0) {
     for (std::int32_t call = 0; call < limits.warm_up; ++call) rehearse(1);
-    return control_.agree(grows ? calls_a_sample() : batch);
+    return meeting_.agree(grows ? calls_a_sample() : batch);
   }
   const std::uint64_t begin_ns = now_ns();
   const std::uint64_t enough_ns = std::min(nanoseconds(limits.budget_s) / 10, kLongestWarmUpNs);
@@ -117,7 +110,7 @@ std::uint32_t Session::warm_up(const Limits& limits) {
     } else if (elapsed_ns < enough_ns) {
       next = batch;
     }
-    next = control_.agree(next);
+    next = meeting_.agree(next);
     if (next == kStop) return batch;
     batch = next;
   }
@@ -129,12 +122,12 @@ void Session::measure(const Limits& limits) {
   if (limits.warm_up >= 0) begin_ns = now_ns();
   std::uint32_t samples = 0;
   while (samples < limits.samples) {
-    if (what_.rewrite) rewrite();
+    if (what_.rewrite) contender_.rewrite(buffers_);
     const bool overdue = samples > 0 && now_ns() - begin_ns > nanoseconds(limits.budget_s);
-    if (control_.agree(overdue ? kStop : batch) == kStop) break;
-    control_.stamp(samples++, timed(batch));
+    if (meeting_.agree(overdue ? kStop : batch) == kStop) break;
+    meeting_.stamp(samples++, timed(batch));
   }
-  control_.report(wrong_, samples, batch);
+  meeting_.report(wrong_, samples, batch);
 }
 
 void serve(Control& control, Contender& contender) {
@@ -152,7 +145,7 @@ void serve(Control& control, Contender& contender) {
         session->verify();
       }
       session->measure(command->limits);
-      control.finish(RankState::done);
+      control.finish(RankState::done, contender.remark());
     }
   } catch (const Abandoned&) {
     throw;

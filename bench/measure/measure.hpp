@@ -16,7 +16,7 @@ inline constexpr std::uint64_t kSampleNs = 200'000;
 /// The buffers of one case, kept from round to round.
 class Session {
  public:
-  Session(Control& control, Contender& contender, const Case& what);
+  Session(Meeting& meeting, Contender& contender, const Case& what);
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
   ~Session();
@@ -33,9 +33,8 @@ class Session {
   void rehearse(std::uint32_t calls);
   [[nodiscard]] std::uint32_t calls_a_sample() const noexcept;
   std::uint32_t warm_up(const Limits& limits);
-  void rewrite() noexcept;
 
-  Control& control_;
+  Meeting& meeting_;
   Contender& contender_;
   Case what_;
   std::span<std::byte> input_memory_;

@@ -53,6 +53,8 @@ std::vector<std::string> words(std::string_view line) {
   return list;
 }
 
+}  // namespace
+
 bool on_path(const std::string& program) {
   const char* path = std::getenv("PATH");
   std::istringstream folders{path == nullptr ? "/usr/bin:/bin" : path};
@@ -61,8 +63,6 @@ bool on_path(const std::string& program) {
   }
   return false;
 }
-
-}  // namespace
 
 std::vector<std::string> peer_names() {
   std::vector<std::string> names;

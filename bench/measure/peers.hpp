@@ -12,6 +12,9 @@ namespace sinew::bench {
 /// "openmpi", "openmpi:nocma", "openmpi:tcp", "mpich", "gloo".
 std::vector<std::string> peer_names();
 
+/// True when PATH leads to the program.
+bool on_path(const std::string& program);
+
 /// True when the peer's program is in `program_dir` (and its launcher, if it has one, on PATH).
 bool peer_installed(std::string_view name, const std::string& program_dir);
 

@@ -23,10 +23,12 @@ struct Options {
   bool deterministic = false;     // only algorithms that combine in rank order
   std::string algorithm{};        // for every collective that has it; "": choose by cost
   std::uint64_t chunk_bytes = 0;  // pipelining; 0: choose
-  std::string transport{};        // of connect(): "auto", "shm", "tcp"; "": as SINEW_TRANSPORT says
-  bool tls = false;               // of connect(): TLS over sockets, as with SINEW_TLS=1
-  /// What the user should know although nothing is lost: strangers who knock at the job's port.
-  /// Rarely called, perhaps from another thread; empty: nobody is told.
+  /// Of connect(): "auto", "shm", "tcp", "mpi"; "": as SINEW_TRANSPORT says.
+  std::string transport{};
+  bool tls = false;  // of connect(): TLS over sockets, as with SINEW_TLS=1
+  /// What the user should know although nothing is lost: strangers who knock at the job's port; who
+  /// is late, when a wait has taken a tenth of its timeout, and again each time it has taken twice
+  /// as long. Rarely called, perhaps from another thread; empty: nobody is told.
   std::function<void(std::string_view)> warn{};
   /// Sees every step and operation, also of communicators that come from this one; null: nobody.
   /// connect() makes one that writes a trace when SINEW_TRACE names a folder.
@@ -329,6 +331,15 @@ class Communicator {
   Communicator split(int color, int key = 0);
   Communicator dup() { return split(0, rank()); }
 
+  /// After a failure: a communicator of those who are left, ranked in the same order, for all of
+  /// them to call. Whoever died or left is not waited for; whoever is silent is, for `patience`
+  /// (0: the timeout of the options, or 2 s if a timeout is what broke this one), and then given
+  /// up. Throws Error{expelled} on a rank that was given up, and Error{minority} where too few are
+  /// left (docs/failures.md). This one stays of no use.
+  Communicator shrink(std::chrono::nanoseconds patience = std::chrono::nanoseconds{0});
+  /// How often the group has been shrunk.
+  [[nodiscard]] std::uint32_t epoch() const noexcept;
+
   /// Throws Error{unsupported} where ranks share no memory.
   SharedBuffer alloc_shared(std::size_t bytes);
 
@@ -351,6 +362,7 @@ class Communicator {
                    std::size_t own) const;
 
   struct State;
+  explicit Communicator(std::unique_ptr<State> state) noexcept;
   std::unique_ptr<State> state_;
 };
 

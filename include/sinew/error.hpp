@@ -16,7 +16,9 @@ enum class Errc : std::uint8_t {
   peer_lost,         // a rank died or left while it was needed
   timeout,           // a deadline passed
   out_of_memory,
-  system,  // the operating system refused
+  system,    // the operating system refused
+  expelled,  // the others gave this rank up, and went on without it
+  minority,  // too few ranks are left to go on: those who are silent might go on elsewhere
 };
 
 std::string_view name(Errc code) noexcept;

@@ -63,10 +63,12 @@ class State {
 ///   take(indices), or write pending()   what was sent leaves
 ///   commit()                            pending becomes kept
 ///
-/// and roll_back() instead of commit() either keeps all that came in, or forgets the step.
+/// and roll_back() instead of commit() either keeps all that came in, or forgets the step. Who
+/// never needs to forget (Undo::no) saves half the memory: pending() is then kept() itself.
 class ErrorFeedback {
  public:
-  explicit ErrorFeedback(std::vector<TensorSpec> layout);
+  enum class Undo : bool { no, yes };
+  explicit ErrorFeedback(std::vector<TensorSpec> layout, Undo undo = Undo::yes);
   ErrorFeedback(ErrorFeedback&&) noexcept;
   ErrorFeedback& operator=(ErrorFeedback&&) noexcept;
   ~ErrorFeedback();
@@ -89,7 +91,7 @@ class ErrorFeedback {
 
   enum class Keep : std::uint8_t {
     all,     // this step's gradient too: nothing of it was sent, and nothing is lost
-    before,  // only what was kept before this step
+    before,  // only what was kept before this step; needs Undo::yes
   };
   void roll_back(Keep keep);
   /// Nothing is kept any more.
@@ -102,9 +104,12 @@ class ErrorFeedback {
 
  private:
   struct Memory;
+  [[nodiscard]] Memory& pending_memory() const noexcept;
+
   std::vector<TensorSpec> layout_;
   std::size_t elements_ = 0;
-  std::unique_ptr<Memory> kept_, pending_;
+  Undo undo_;
+  std::unique_ptr<Memory> kept_, pending_;  // without undo there is only the first
   bool in_step_ = false;
 };
 
@@ -129,6 +134,7 @@ struct StepReport {
   std::uint64_t items = 0;         // of the result; equal on all ranks
   bool was_dense = false;          // a warm-up step, or a fallback
   bool skipped = false;            // a rank had a NaN or an infinity
+  std::uint64_t overflows = 0;     // elements of the result that 16 bits could not hold
   std::vector<PhaseBytes> bytes;
   std::uint64_t part_ns[kParts] = {};
 
@@ -218,6 +224,10 @@ class Exchange {
                 .counts = counts,
                 .recv_counts = their_counts});
   }
+  /// A message to one rank; its bytes count under `phase` too. Who sends and who receives, and how
+  /// much, must be known to both.
+  void send(std::string_view phase, std::span<const std::byte> data, int to);
+  void recv(std::string_view phase, std::span<std::byte> data, int from);
   /// True on all ranks if it is true on any.
   bool any_rank(std::string_view phase, bool mine);
 
@@ -238,6 +248,8 @@ class Exchange {
   [[nodiscard]] Timed time(Part part) noexcept { return {report, part}; }
 
  private:
+  PhaseBytes& bytes_of(std::string_view phase);
+
   Communicator& communicator_;
 };
 
@@ -303,9 +315,10 @@ struct SchemeInfo {
   std::string_view name;
   std::string_view summary;  // one line for lists
   std::unique_ptr<Scheme> (*make)(const SchemeSetup&) = nullptr;
-  bool sparse = false;     // density has an effect
-  bool feedback = false;   // keeps what it does not send
-  bool conserves = false;  // sent + kept == came in, bit for bit
+  bool sparse = false;      // density has an effect
+  bool feedback = false;    // keeps what it does not send
+  bool conserves = false;   // sent + kept == came in, bit for bit
+  bool rank_order = false;  // and the result is the sum in rank order, bit for bit
   std::span<const SchemeParameter> parameters{};
 };
 

@@ -17,6 +17,7 @@ namespace sinew {
 
 class Arena;
 class Board;
+class Hotline;
 struct Reducer;
 
 using Clock = std::chrono::steady_clock;
@@ -129,6 +130,11 @@ class Transport {
   [[nodiscard]] virtual std::string who_is_late() const = 0;
   /// Tells every rank that this communicator is of no use any more. Sticky.
   virtual void poison(const Failure& failure) noexcept = 0;
+
+  /// How ranks agree on who goes on after a failure; null: this transport cannot.
+  virtual Hotline* hotline() noexcept { return nullptr; }
+  /// The time by which deadlines are measured.
+  [[nodiscard]] virtual Clock::time_point now() const noexcept { return Clock::now(); }
 
   /// A transport between some of the ranks. Called by all members, with equal arguments; `label`
   /// is unique on this transport.

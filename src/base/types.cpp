@@ -14,9 +14,9 @@ constexpr std::array<std::string_view, kReduceOps.size()> kReduceOpNames{
 constexpr std::array<std::string_view, kCollectives.size()> kCollectiveNames{
     "allreduce", "reduce",  "broadcast", "allgather", "reduce_scatter",
     "alltoall",  "scatter", "gather",    "barrier"};
-constexpr std::array<std::string_view, 8> kErrcNames{
-    "invalid argument", "unsupported", "not verified",  "mismatch",
-    "peer lost",        "timeout",     "out of memory", "system"};
+constexpr std::array<std::string_view, 10> kErrcNames{
+    "invalid argument", "unsupported",   "not verified", "mismatch", "peer lost",
+    "timeout",          "out of memory", "system",       "expelled", "minority"};
 
 template <class E, std::size_t N>
 E parse(std::string_view kind, std::string_view text,

@@ -9,6 +9,7 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <set>
 #include <span>
 
@@ -17,22 +18,16 @@
 #include "cli/arguments.hpp"
 #include "cli/bench_contender.hpp"
 #include "cli/bench_hand.hpp"
+#include "cli/bench_job.hpp"
 #include "cli/bench_options.hpp"
+#include "cli/bench_rank.hpp"
 #include "cli/bench_report.hpp"
 #include "cli/output.hpp"
 #include "cli/verbs.hpp"
 #include "measure/peers.hpp"
-#include "transport/decorated.hpp"
-#include "transport/local/local.hpp"
 
 namespace sinew {
 namespace {
-
-// Where the peers' programs are: beside the build's bin, or in the installed libexec.
-std::string peer_folder() {
-  const auto bin = std::filesystem::read_symlink("/proc/self/exe").parent_path();
-  return (bin.parent_path() / "libexec" / "sinew").string();
-}
 
 std::optional<double> median_ratio(const bench::Result& result, std::string_view ours,
                                    const std::vector<std::string>& peers, bool fast) {
@@ -116,7 +111,7 @@ void print_explanation(std::FILE* to, const bench::Case& what, int ranks,
 struct Ours {
   std::string contender, algorithm;
   BenchSetup setup{};
-  std::string value{};  // of the knob that a sweep varies
+  std::string knob{}, value{};  // what a sweep varies
 };
 
 // The same ranks once for each value.
@@ -124,7 +119,7 @@ std::vector<Ours> swept(const Ours& one, const Sweep& sweep) {
   std::vector<Ours> all;
   for (const auto& value : sweep.values)
     all.push_back({fmt::format("sinew:{}={}", sweep.knob, value), one.algorithm,
-                   with_knob(one.setup, sweep.knob, value), value});
+                   with_knob(one.setup, sweep.knob, value), sweep.knob, value});
   return all;
 }
 
@@ -185,17 +180,22 @@ class Run {
     if (sweeps.empty()) play_all(ranks, {});
     for (const auto& sweep : sweeps) play_all(ranks, sweep);
   }
+  /// All processes of an MPI job come here together.
+  void play_in_job() {
+    const auto ours = contenders({});
+    BenchJob job(setup_of(o_));
+    for (const auto& one : ours) job.add(one.contender, one.setup);
+    play_all(job.size(), ours, {{}, o_.percentiles, ours.size() > 1, ""},
+             [&](const bench::Case& what) { return job.play(what, o_.rounds, limits_of(o_)); });
+  }
   [[nodiscard]] const std::vector<BenchRow>& rows() const noexcept { return rows_; }
 
  private:
+  using Play = std::function<bench::Result(const bench::Case&)>;
+
   void play_all(int ranks, const Sweep& sweep) {
     bench::Tournament tournament(ranks);
-    auto ours = our_contenders(o_, collectives_);
-    for (auto& one : ours) {
-      one.setup = setup_of(o_);
-      one.setup.algorithm = one.algorithm;
-    }
-    if (!sweep.knob.empty()) ours = swept(ours.front(), sweep);
+    const auto ours = contenders(sweep);
     add_ours(tournament, ours, ranks);
     BenchTable::Shown shown{{}, o_.percentiles, ours.size() > 1 && sweep.knob.empty(), sweep.knob};
     for (const auto& peer : peers_)
@@ -206,6 +206,15 @@ class Run {
     const auto absent = tournament.failures().size();
     for (const auto& failure : tournament.failures())
       fmt::print(stderr, "sinew: {}: {}\n", failure.contender, failure.story);
+    play_all(ranks, ours, shown, [&](const bench::Case& what) {
+      return tournament.play(what, o_.rounds, limits_of(o_));
+    });
+    for (const auto& failure : std::span(tournament.failures()).subspan(absent))
+      fmt::print(stderr, "sinew: {} is out: {}\n", failure.contender, failure.story);
+  }
+
+  void play_all(int ranks, const std::vector<Ours>& ours, BenchTable::Shown shown,
+                const Play& measure) {
     if (style_ == BenchStyle::nccl)
       fmt::print("# {} ranks over {}, {} buffers{}\n# {} round{}; times are medians a call\n",
                  ranks, o_.setup.transport, o_.buffers, o_.apart ? "" : ", in place where possible",
@@ -214,10 +223,17 @@ class Run {
       fmt::print("# emulated: {} (nodes x ranks, rate of a node's link, latency)\n", o_.emulate);
     if (style_ == BenchStyle::csv) shown.peers = peers_;  // its head has been printed
     const BenchTable table(style_, shown, terminal_columns());
-    for (const auto collective : collectives_)
-      play(tournament, collective, ranks, ours, sweep.knob, table);
-    for (const auto& failure : std::span(tournament.failures()).subspan(absent))
-      fmt::print(stderr, "sinew: {} is out: {}\n", failure.contender, failure.story);
+    for (const auto collective : collectives_) play(measure, collective, ranks, ours, table);
+  }
+
+  // One for each algorithm, or for each value of the knob that is swept.
+  [[nodiscard]] std::vector<Ours> contenders(const Sweep& sweep) const {
+    auto ours = our_contenders(o_, collectives_);
+    for (auto& one : ours) {
+      one.setup = setup_of(o_);
+      one.setup.algorithm = one.algorithm;
+    }
+    return sweep.knob.empty() ? ours : swept(ours.front(), sweep);
   }
 
   static void add_ours(bench::Tournament& tournament, const std::vector<Ours>& ours, int ranks) {
@@ -228,8 +244,8 @@ class Run {
     }
   }
 
-  void play(bench::Tournament& tournament, bench::Collective collective, int ranks,
-            const std::vector<Ours>& ours, const std::string& knob, const BenchTable& table) {
+  void play(const Play& measure, bench::Collective collective, int ranks,
+            const std::vector<Ours>& ours, const BenchTable& table) {
     if (style_ == BenchStyle::nccl) fmt::print("# {}\n{}", heading(collective), table.head());
     auto sizes =
         collective == bench::Collective::barrier ? std::vector<std::uint64_t>{0} : sizes_of(o_);
@@ -237,7 +253,7 @@ class Run {
       const auto what = make_case(o_, collective, bytes, ranks);
       progress_.show(
           fmt::format("{} {} on {} ranks", bench::name(collective), human_bytes(bytes), ranks));
-      const auto result = tournament.play(what, o_.rounds, limits_of(o_));
+      const auto result = measure(what);
       progress_.clear();
       if (o_.explain)
         print_explanation(style_ == BenchStyle::nccl ? stdout : stderr, what, ranks,
@@ -245,9 +261,10 @@ class Run {
       for (const auto& one : ours) {
         if (!add_row(result, one)) continue;
         auto& row = rows_.back();
-        row.knob = knob;
+        row.knob = one.knob;
         row.value = one.value;
-        if (!knob.empty()) row.speed = speed_beside(result, ours.front().contender, one.contender);
+        if (!row.knob.empty())
+          row.speed = speed_beside(result, ours.front().contender, one.contender);
         show(row, table);
       }
     }
@@ -292,17 +309,32 @@ class Run {
 
 }  // namespace
 
+std::string peer_folder() {
+  const auto bin = std::filesystem::read_symlink("/proc/self/exe").parent_path();
+  return (bin.parent_path() / "libexec" / "sinew").string();
+}
+
 int run_bench(int argc, char** argv) {
+  if (argc > 1 && std::string_view(argv[1]) == "lossless")
+    return run_bench_lossless(argc - 1, argv + 1);
+  if (argc > 1 && std::string_view(argv[1]) == "sparse")
+    return run_bench_sparse(argc - 1, argv + 1);
   BenchOptions o;
   std::string command = "sinew";
   for (int i = 0; i < argc; ++i) command += fmt::format(" {}", argv[i]);
   if (const auto status = parse_bench(o, argc, argv)) return *status;
+  const auto seat = bench_seat();
+  if (seat && !sits_down(o, *seat)) return kUsage;
+  if (o.setup.transport == "mpi" && !seat) o.setup.mpi = mpi_to_start(o.setup.mpi);
   const auto style = o.json ? BenchStyle::json : parse_bench_style(o.style);
   Run run(o, style);
-  for (const int ranks : parse_ranks(o.ranks)) run.play_all(ranks);
+  if (seat)
+    run.play_in_job();
+  else
+    for (const int ranks : parse_ranks(o.ranks)) run.play_all(ranks);
   const auto json = bench_json(run.rows(), command);
   if (style == BenchStyle::json) fmt::print("{}", json);
-  if (!o.folder.empty()) {
+  if (!o.folder.empty() && (!seat || seat->rank == 0)) {
     std::filesystem::create_directories(o.folder);
     const auto path = std::filesystem::path(o.folder) / "bench.json";
     std::ofstream file(path);

@@ -9,9 +9,9 @@
 
 #include "base/text.hpp"
 #include "cli/arguments.hpp"
+#include "cli/bench_rank.hpp"
 #include "kernel/reduce.hpp"
 #include "measure/measure.hpp"
-#include "runtime/tracing.hpp"
 #include "transport/cores.hpp"
 #include "transport/domain.hpp"
 #include "transport/local/local.hpp"
@@ -184,15 +184,19 @@ SegmentOptions segment_for(const BenchSetup& setup) {
   return options;
 }
 
-/// Makes a choice look as it would over sockets.
-class AsTcp final : public DecoratedMessages {
+/// Makes a choice look as it would over messages: sockets, or an MPI's.
+class AsMessages final : public DecoratedMessages {
  public:
-  using DecoratedMessages::DecoratedMessages;
-  [[nodiscard]] std::string_view name() const noexcept override { return "tcp"; }
+  AsMessages(std::string_view name, std::unique_ptr<Transport> inner)
+      : DecoratedMessages(std::move(inner)), name_(name) {}
+  [[nodiscard]] std::string_view name() const noexcept override { return name_; }
   std::unique_ptr<Transport> subset(std::span<const int> members, std::string_view label,
                                     Deadline deadline) override {
     return inner().subset(members, label, deadline);
   }
+
+ private:
+  std::string name_;
 };
 
 /// Addresses go through the control segment, as those of the peers do.
@@ -238,19 +242,22 @@ Options options_for(const BenchSetup& setup) {
   return {.timeout = 60s, .chunk_bytes = setup.chunk_bytes};
 }
 
-void serve_as_sinew(bench::Control& control, std::unique_ptr<Transport> transport,
-                    const BenchSetup& setup) {
-  auto options = options_for(setup);
-  if (!setup.trace.empty())
-    options.observer = trace_to(setup.trace, transport->rank(), transport->size());
-  Communicator communicator(std::move(transport), options);
+}  // namespace
+
+std::unique_ptr<bench::Contender> make_contender(Communicator communicator,
+                                                 const BenchSetup& setup) {
   if (!setup.schedule.empty()) communicator.install(parse_world(read_text(setup.schedule)));
-  SinewContender contender(std::move(communicator), setup);
-  if (!setup.schedule.empty()) contender.set_installed();
-  bench::serve(control, contender);
+  auto contender = std::make_unique<SinewContender>(std::move(communicator), setup);
+  if (!setup.schedule.empty()) contender->set_installed();
+  return contender;
 }
 
-}  // namespace
+void serve_as_sinew(bench::Control& control, std::unique_ptr<Transport> transport,
+                    const BenchSetup& setup) {
+  const auto contender =
+      make_contender(Communicator(std::move(transport), options_for(setup)), setup);
+  bench::serve(control, *contender);
+}
 
 std::string to_options(const BenchCase& what) {
   if (what.dtype == DType::f32 && what.op == ReduceOp::sum) return "";
@@ -294,7 +301,8 @@ std::vector<Candidate> candidates_for(const bench::Case& what, int ranks, const 
   }
   const auto hub = LocalHub::make(ranks, segment_for(setup), 0, std::move(domains));
   auto transport = hub->join(0);
-  if (setup.transport == "tcp") transport = std::make_unique<AsTcp>(std::move(transport));
+  if (setup.transport == "tcp" || setup.transport == "mpi")
+    transport = std::make_unique<AsMessages>(setup.transport, std::move(transport));
   const Communicator one(setup.emulation.over(std::move(transport), setup.emulation.links()),
                          options_for(setup));
   return one.explain(call_for(what, ranks));
@@ -305,9 +313,14 @@ void bind_to_core(int rank) {
   if (CPU_COUNT(&one) == 1) sched_setaffinity(0, sizeof one, &one);
 }
 
-bench::Launcher sinew_ranks(const BenchSetup& setup) {
+bench::Launcher connected_ranks(const BenchSetup& setup, const RankBody& body) {
+  const auto live = [setup, body](bench::Control& control, std::unique_ptr<Transport> transport,
+                                  const auto& links) {
+    body(control,
+         Communicator(setup.emulation.over(std::move(transport), links), options_for(setup)));
+  };
   if (setup.transport == "local")
-    return [setup](const bench::Launch& launch, std::vector<pid_t>& children) {
+    return [setup, live](const bench::Launch& launch, std::vector<pid_t>& children) {
       // The hub is made in the child, by the first thread to come.
       auto hub = std::make_shared<std::shared_ptr<LocalHub>>();
       auto once = std::make_shared<std::once_flag>();
@@ -315,20 +328,24 @@ bench::Launcher sinew_ranks(const BenchSetup& setup) {
       bench::fork_threads([=](bench::Control& control) {
         std::call_once(*once,
                        [&] { *hub = LocalHub::make(control.seat().ranks, segment_for(setup)); });
-        auto transport = (*hub)->join(control.seat().rank);
-        serve_as_sinew(control, setup.emulation.over(std::move(transport), links), setup);
+        live(control, (*hub)->join(control.seat().rank), links);
       })(launch, children);
     };
-  return [setup](const bench::Launch& launch, std::vector<pid_t>& children) {
+  return [setup, live](const bench::Launch& launch, std::vector<pid_t>& children) {
     const auto rendezvous = "sinew-bench" + launch.control;  // one segment a group, one name
     const auto links = setup.emulation.links();
     bench::fork_ranks([=](bench::Control& control) {
-      const auto [rank, ranks] = control.seat();
-      if (setup.bind) bind_to_core(rank);
-      serve_as_sinew(control, setup.emulation.over(join_bench(control, setup, rendezvous), links),
-                     setup);
+      if (setup.bind) bind_to_core(control.seat().rank);
+      live(control, join_bench(control, setup, rendezvous), links);
     })(launch, children);
   };
+}
+
+bench::Launcher sinew_ranks(const BenchSetup& setup) {
+  if (setup.transport == "mpi") return mpi_ranks(setup);
+  return connected_ranks(setup, [setup](bench::Control& control, Communicator communicator) {
+    bench::serve(control, *make_contender(std::move(communicator), setup));
+  });
 }
 
 }  // namespace sinew

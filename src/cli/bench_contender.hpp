@@ -1,6 +1,7 @@
 // Our side of a benchmark: one rank of a Sinew group as a contender.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <string>
 #include <vector>
@@ -16,6 +17,7 @@ namespace sinew {
 /// What is benchmarked, the same for all sizes of a run.
 struct BenchSetup {
   std::string transport = "shm";
+  std::string mpi;        // where that is mpi: which one
   std::string algorithm;  // "": choose
   bool shared_buffers = false;
   bool bind = true;                               // a core each, where there are enough
@@ -24,7 +26,6 @@ struct BenchSetup {
   std::string schedule;                           // a document to install, or ""
   Emulation emulation;                            // of a cluster, if any
   TcpOptions tcp;                                 // where the transport is tcp
-  std::string trace;                              // a folder for traces, or ""
   Token token = Token::make();                    // the same
 };
 
@@ -39,8 +40,19 @@ BenchCase from_options(std::string_view options);
 /// The collective of ours behind a bench collective ("allgatherv" is an allgather with counts).
 Collective collective_of(bench::Collective collective);
 
+/// What a rank does once it is connected: usually makes a contender and calls bench::serve().
+using RankBody = std::function<void(bench::Control&, Communicator)>;
+/// Starts a group of connected ranks.
+bench::Launcher connected_ranks(const BenchSetup& setup, const RankBody& body);
 /// Starts a group of Sinew ranks for a tournament.
 bench::Launcher sinew_ranks(const BenchSetup& setup);
+
+/// One rank as a contender.
+std::unique_ptr<bench::Contender> make_contender(Communicator communicator,
+                                                 const BenchSetup& setup);
+/// The same, in the hands of the parent that measures.
+void serve_as_sinew(bench::Control& control, std::unique_ptr<Transport> transport,
+                    const BenchSetup& setup);
 
 /// The `rank`-th processor this process may use, for itself alone.
 void bind_to_core(int rank);

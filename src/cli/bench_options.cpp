@@ -10,6 +10,8 @@
 #include <sinew/error.hpp>
 #include "base/text.hpp"
 #include "cli/arguments.hpp"
+#include "cli/bench_job.hpp"
+#include "runtime/mpi_plugin.hpp"
 
 namespace sinew {
 namespace {
@@ -60,8 +62,21 @@ std::vector<std::uint64_t> uneven_counts(std::uint64_t elements, int ranks) {
   return counts;
 }
 
+void check_mpi(const BenchOptions& o) {
+  if (!o.setup.mpi.empty()) parse_mpi(o.setup.mpi);
+  if (!o.setup.mpi.empty() && o.setup.transport != "mpi")
+    throw Error(Errc::invalid_argument, "--mpi goes with --transport mpi");
+  if (o.setup.transport != "mpi") return;
+  if (o.buffers == "shared")
+    throw Error(Errc::unsupported, "--buffers shared: ranks over mpi share no memory");
+  if (!o.emulate.empty())
+    throw Error(Errc::unsupported,
+                "--emulate delays what ranks of --transport shm, local or tcp "
+                "send, not mpi's");
+}
+
 void check_words(const BenchOptions& o) {
-  constexpr std::array<std::string_view, 3> kTransports{"shm", "local", "tcp"};
+  constexpr std::array<std::string_view, 4> kTransports{"shm", "local", "tcp", "mpi"};
   constexpr std::array<std::string_view, 2> kBuffers{"private", "shared"};
   const auto expect = [](std::string_view kind, std::string_view word, auto& known) {
     if (std::find(known.begin(), known.end(), word) == known.end())
@@ -69,6 +84,7 @@ void check_words(const BenchOptions& o) {
   };
   expect("transport", o.setup.transport, kTransports);
   expect("kind of buffers", o.buffers, kBuffers);
+  check_mpi(o);
   parse_dtype(o.dtype);
   parse_reduce_op(o.op);
   zipf_exponent(o.imbalance);
@@ -80,9 +96,9 @@ void check_words(const BenchOptions& o) {
                   fmt::format("-r {}: there is no such rank among {}", o.root, ranks));
 }
 
-void emulate(BenchOptions& o, bool ranks_were_given) {
+void emulate(BenchOptions& o) {
   auto& emulation = o.setup.emulation = parse_emulation(o.emulate);
-  if (!ranks_were_given) o.ranks = std::to_string(emulation.ranks());
+  if (!o.ranks_given) o.ranks = std::to_string(emulation.ranks());
   one_size(o.ranks, emulation.node_of);
   if (!o.against.empty())
     throw Error(Errc::invalid_argument,
@@ -98,15 +114,17 @@ std::optional<int> parse_bench(BenchOptions& o, int argc, char** argv) {
       "Times collectives. Sizes are bytes of the large buffer, K/M/G binary; GB/s decimal.",
       "sinew bench");
   app.add_option("collective", o.collectives,
-                 "allreduce, broadcast, ..., allgatherv, alltoallv, or all")
+                 "allreduce, broadcast, ..., allgatherv, alltoallv, or all; `sinew bench sparse "
+                 "--help` is about compression")
       ->required();
   const auto* ranks = app.add_option("-p,--ranks", o.ranks, "rank counts: 4, or 2,4,8, or 2..16")
                           ->capture_default_str();
   app.add_option("--algo", o.algorithm, "a name or several (side by side), all, or auto")
       ->capture_default_str();
   app.add_option("--transport", o.setup.transport,
-                 "shm (processes), local (threads) or tcp (sockets)")
+                 "shm (processes), local (threads), tcp (sockets) or mpi (messages of an MPI)")
       ->capture_default_str();
+  app.add_option("--mpi", o.setup.mpi, "with --transport mpi: openmpi or mpich");
   app.add_option("--emulate", o.emulate,
                  "a cluster: 2x4,1Gbit,1ms are two nodes of four ranks, the rate of a node's link "
                  "and the latency between nodes");
@@ -150,7 +168,6 @@ std::optional<int> parse_bench(BenchOptions& o, int argc, char** argv) {
   app.add_option("--schedule", o.setup.schedule, "a schedule document to verify and run");
   app.add_option("--style", o.style, "nccl, csv or json")->capture_default_str();
   app.add_option("-o", o.folder, "run folder: bench.json is written there");
-  app.add_option("--trace", o.setup.trace, "folder where our ranks write what they do");
   app.add_flag("--json", o.json, "the same as --style json");
   app.add_flag("--percentiles", o.percentiles, "show min and p99 too");
   app.add_flag("--explain", o.explain, "show every candidate algorithm with its estimated cost");
@@ -160,7 +177,9 @@ std::optional<int> parse_bench(BenchOptions& o, int argc, char** argv) {
   app.add_flag("--no-bind", o.no_bind, "do not bind ranks to cores");
   const auto status = parse(app, argc, argv);
   if (status) return status;
-  if (!o.emulate.empty()) emulate(o, ranks->count() > 0);
+  o.ranks_given = ranks->count() > 0;
+  if (const auto seat = bench_seat(); seat && !o.ranks_given) o.ranks = std::to_string(seat->size);
+  if (!o.emulate.empty()) emulate(o);
   check_words(o);
   return {};
 }

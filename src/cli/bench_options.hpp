@@ -22,10 +22,13 @@ struct BenchOptions {
   std::uint32_t samples = 0;
   std::int32_t warm_up = -1;  // calls; -1: by time
   bool check = true, json = false, percentiles = false, explain = false, rewrite = false,
-       apart = false, no_bind = false, no_pull = false, no_checksum = false;
+       apart = false, no_bind = false, no_pull = false, no_checksum = false, ranks_given = false;
   std::vector<std::string> sweeps;
   BenchSetup setup;
 };
+
+/// Where the peers' programs are: beside the build's bin, or in the installed libexec.
+std::string peer_folder();
 
 /// Reads and checks the command line. --help gives the status to leave with.
 std::optional<int> parse_bench(BenchOptions& o, int argc, char** argv);

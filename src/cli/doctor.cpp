@@ -26,6 +26,12 @@ std::string painted(const Paint& paint, Level level) {
                                 : paint.bad(word);
 }
 
+// The end of a file's path that fits a line; anything else can be broken into several.
+std::string within(const std::string& value, std::size_t columns) {
+  if (value.size() <= columns || value.find(' ') != std::string::npos) return value;
+  return "..." + value.substr(value.size() - columns + 3);
+}
+
 }  // namespace
 
 int run_doctor(int argc, char** argv) {
@@ -61,7 +67,7 @@ int run_doctor(int argc, char** argv) {
     const Paint paint(stdout);
     for (const auto& check : checks) {
       fmt::print("{}  {:<18}  {}\n", painted(paint, check.level), check.name,
-                 wrapped(check.value, 80, 26, 26));
+                 wrapped(within(check.value, 80 - 26), 80, 26, 26));
       if (!check.repair.empty()) fmt::print("{:6}{}\n", "", wrapped(check.repair, 80, 6, 6));
     }
     fmt::print("{} checks: {} fail, {} warn\n", checks.size(), failures, warnings);

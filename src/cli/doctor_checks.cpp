@@ -22,6 +22,8 @@
 #include <fstream>
 
 #include "base/text.hpp"
+#include "runtime/mpi_plugin.hpp"
+#include "runtime/plugin.hpp"
 
 namespace sinew {
 namespace {
@@ -228,6 +230,30 @@ std::string output_line(const std::string& command) {
   return line;
 }
 
+// Loaded in a process of its own: one process cannot hold two MPIs.
+Check check_mpi_plugin(Mpi mpi) {
+  const auto title = fmt::format("mpi over {}", name(mpi));
+  const auto file = mpi_plugin_file(mpi, process_environment());
+  if (file.empty())
+    return {title, Level::warn, "no plugin",
+            fmt::format("only needed under its mpirun: apt install lib{}-dev, then build again",
+                        name(mpi))};
+  const pid_t child = ::fork();
+  if (child == 0) {
+    try {
+      load_plugin(file);
+      ::_exit(0);
+    } catch (const Error&) {
+      ::_exit(1);
+    }
+  }
+  int status = -1;
+  if (child > 0) ::waitpid(child, &status, 0);
+  if (status == 0) return {title, Level::ok, file, ""};
+  return {title, Level::warn, file + " cannot be loaded",
+          "install it from the same build as this program"};
+}
+
 }  // namespace
 
 double usable_cores() { return std::min<double>(affinity_cores(), quota_cores()); }
@@ -265,6 +291,7 @@ std::vector<Check> examine_peers() {
   // Debian's is a static library; a shared one lies where the loader looks.
   add("Gloo", output_line("ls /usr/lib/*/libgloo.* /usr/lib/libgloo.* /usr/local/lib/libgloo.*"),
       "libgloo-dev");
+  for (const auto mpi : {Mpi::openmpi, Mpi::mpich}) checks.push_back(check_mpi_plugin(mpi));
   return checks;
 }
 

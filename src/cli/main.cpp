@@ -33,6 +33,9 @@ constexpr std::array kVerbs = std::to_array<Verb>({
     {"doctor", "what on this machine would get in the way, and its repair", run_doctor},
 });
 
+// What Sinew starts itself; `help` does not show it.
+constexpr Verb kInner{"bench-rank", "", run_bench_rank};
+
 constexpr std::string_view kExamples = R"(
 Examples:
   sinew list allreduce --cost -p 8
@@ -41,6 +44,9 @@ Examples:
   sinew draw allreduce --algo ring -p 4 --format svg > ring.svg
   sinew demo collectives -p 4
   sinew bench allreduce -p 2,8 -b 8 -e 16M -f 8 --against openmpi,mpich,gloo
+  sinew bench allreduce --transport mpi -p 4 --against openmpi
+  sinew bench sparse --scheme oktopk --density 0.02 -p 4 --against openmpi
+  sinew bench lossless --data sparse --link 0.1
   sinew profile -- mpirun -n 4 ./program
   sinew report sinew-profile --format mpitrace
   sinew import mpi_profile.4711.*
@@ -65,6 +71,7 @@ int dispatch(int argc, char** argv) {
     fmt::print("sinew {}\n", SINEW_VERSION);
     return kFine;
   }
+  if (word == kInner.name) return kInner.run(argc - 1, argv + 1);
   std::vector<std::string_view> names;
   for (const auto& verb : kVerbs) {
     if (verb.name == word) return verb.run(argc - 1, argv + 1);

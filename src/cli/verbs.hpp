@@ -17,6 +17,9 @@ enum Exit : int {
 
 /// Each gets its own name as argv[0] and returns an Exit, or what a started program returned.
 int run_bench(int argc, char** argv);
+int run_bench_lossless(int argc, char** argv);
+int run_bench_rank(int argc, char** argv);
+int run_bench_sparse(int argc, char** argv);
 int run_demo(int argc, char** argv);
 int run_doctor(int argc, char** argv);
 int run_draw(int argc, char** argv);

@@ -12,6 +12,7 @@
 #include "cli/table.hpp"
 #include "cli/verbs.hpp"
 #include "collective/sweep.hpp"
+#include "schedule/crash.hpp"
 
 namespace sinew {
 namespace {
@@ -187,6 +188,46 @@ int verify_document(const std::string& path, bool json) {
   return wrong ? kWrong : kFine;
 }
 
+// With a death at any point: does anybody wait for ever?
+int verify_crashes(const std::vector<const Algorithm*>& rows, const std::vector<int>& sizes,
+                   bool json) {
+  ProgressLine progress;
+  std::uint64_t worlds = 0, states = 0;
+  std::optional<Counterexample> wrong;
+  for (const auto* algorithm : rows)
+    for (const int size : sizes)
+      for (const auto& setting : settings(*algorithm, size)) {
+        if (setting.segments > 1 || wrong) continue;  // a pipeline is more of the same
+        progress.show(fmt::format("{} {}: P={}, {} states", name(algorithm->collective),
+                                  algorithm->name, size, states));
+        const auto world = setting.world();
+        for (const auto sends : {Sends::buffered, Sends::synchronous}) {
+          const auto verdict = explore_crash(world, {.sends = sends});
+          ++worlds;
+          states += verdict.states;
+          if (verdict.fault && !wrong)
+            wrong = {to_string(setting), to_string(Conditions{.sends = sends}), *verdict.fault};
+        }
+      }
+  progress.clear();
+  if (json) {
+    Json document{{"schema", "sinew-verify-crash"},
+                  {"version", 1},
+                  {"sinew", SINEW_VERSION},
+                  {"ok", !wrong},
+                  {"worlds", worlds},
+                  {"states", states}};
+    if (wrong) document["counterexample"] = counterexample_json(*wrong);
+    fmt::print("{}\n", document.dump(1));
+  } else if (wrong) {
+    print_counterexample(*wrong);
+  } else {
+    fmt::print("{} worlds, {} states: wherever a rank dies, nobody waits for ever\n", worlds,
+               states);
+  }
+  return wrong ? kWrong : kFine;
+}
+
 }  // namespace
 
 int run_verify(int argc, char** argv) {
@@ -195,17 +236,19 @@ int run_verify(int argc, char** argv) {
       "promises: both send modes, roots, pipeline depths, node maps, in-place calls.",
       "sinew verify"};
   std::string collective, algo = "all", ranks = "1..16", schedule;
-  bool all = false, json = false;
+  bool all = false, json = false, crash = false;
   app.add_option("collective", collective, "only this one, e.g. allreduce");
   app.add_option("--algo", algo, "one algorithm, or all");
   app.add_flag("--all", all, "every algorithm of every collective");
   app.add_option("-p,--ranks", ranks, "rank counts, e.g. 1..33,64 (default 1..16)");
   app.add_option("--schedule", schedule, "a schedule document instead (- reads standard input)");
+  app.add_flag("--crash", crash,
+               "instead: every order of steps with a death at any point, 2..4 ranks unless given");
   app.add_flag("--json", json, "one JSON document");
   if (const auto status = parse(app, argc, argv)) return *status;
 
   if (!schedule.empty()) {
-    if (all || !collective.empty())
+    if (all || crash || !collective.empty())
       throw Error(Errc::invalid_argument, "--schedule checks one document; leave the rest out");
     return verify_document(schedule, json);
   }
@@ -214,6 +257,9 @@ int run_verify(int argc, char** argv) {
                 "verify what? Name a collective, or say --all or --schedule");
   if (!collective.empty() && all)
     throw Error(Errc::invalid_argument, "--all is every collective; leave it or the name out");
+  if (crash)
+    return verify_crashes(chosen(collective, algo),
+                          parse_ranks(app.count("--ranks") > 0 ? ranks : "2..4"), json);
   return verify_rows(chosen(collective, algo), parse_ranks(ranks), json);
 }
 

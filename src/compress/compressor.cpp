@@ -104,7 +104,9 @@ struct Compressor::Impl {
         info(i),
         options(std::move(o)),
         parameters(info.parameters, options.parameters),
-        feedback(std::move(layout)),
+        feedback(std::move(layout), options.non_finite == NonFinite::propagate
+                                        ? ErrorFeedback::Undo::no
+                                        : ErrorFeedback::Undo::yes),
         target(target_items(info, feedback.elements(), options)) {
     if (options.op != ReduceOp::avg && options.op != ReduceOp::sum)
       throw Error(Errc::unsupported, fmt::format("compressed allreduce has no {}; use avg or sum",

@@ -45,7 +45,8 @@ struct ErrorFeedback::Memory {
   LargeBuffer<float> buffer;
 };
 
-ErrorFeedback::ErrorFeedback(std::vector<TensorSpec> layout) : layout_(std::move(layout)) {
+ErrorFeedback::ErrorFeedback(std::vector<TensorSpec> layout, Undo undo)
+    : layout_(std::move(layout)), undo_(undo) {
   check_layout(layout_);
   for (const auto& tensor : layout_) elements_ += tensor.elements();
 }
@@ -57,15 +58,19 @@ std::span<const float> ErrorFeedback::kept() const noexcept {
   return kept_ ? kept_->buffer.all() : std::span<float>();
 }
 
+ErrorFeedback::Memory& ErrorFeedback::pending_memory() const noexcept {
+  return undo_ == Undo::yes ? *pending_ : *kept_;
+}
+
 std::span<float> ErrorFeedback::pending() noexcept {
-  return in_step_ ? pending_->buffer.all() : std::span<float>();
+  return in_step_ ? pending_memory().buffer.all() : std::span<float>();
 }
 
 std::span<float> ErrorFeedback::begin() {
   if (!kept_) clear();
-  if (!pending_) pending_ = std::make_unique<Memory>(elements_);
+  if (undo_ == Undo::yes && !pending_) pending_ = std::make_unique<Memory>(elements_);
   in_step_ = true;
-  return pending_->buffer.all();
+  return pending_memory().buffer.all();
 }
 
 std::span<float> ErrorFeedback::accumulate(std::span<const float> gradient) {
@@ -78,25 +83,28 @@ std::span<float> ErrorFeedback::accumulate(std::span<const float> gradient) {
   const auto reducer = find_reducer(DType::f32, ReduceOp::sum);
   std::byte* const into = std::as_writable_bytes(sum).data();
   const std::byte* const from[] = {std::as_bytes(gradient).data(), std::as_bytes(kept()).data()};
-  reducer.fold({&into, 1}, {from, 2}, elements_, elements_ >= kStreamingElements);
+  reducer.fold({&into, 1}, {from, 2}, elements_,
+               undo_ == Undo::yes && elements_ >= kStreamingElements);
   return sum;
 }
 
 void ErrorFeedback::take(std::span<const std::uint32_t> indices) noexcept {
-  float* const sum = pending_->buffer.data();
+  float* const sum = pending_memory().buffer.data();
   for (const auto index : indices) sum[index] = 0;
 }
 
 void ErrorFeedback::commit() {
   if (!in_step_)
     throw Error(Errc::invalid_argument, "error feedback: commit() without a step; begin() first");
-  std::swap(kept_, pending_);
+  if (undo_ == Undo::yes) std::swap(kept_, pending_);
   in_step_ = false;
 }
 
 void ErrorFeedback::roll_back(Keep keep) {
   if (!in_step_) return;
-  if (keep == Keep::all) std::swap(kept_, pending_);
+  if (keep == Keep::all) return commit();
+  if (undo_ == Undo::no)
+    throw Error(Errc::invalid_argument, "error feedback: made without undo, so it forgets no step");
   in_step_ = false;
 }
 

@@ -5,6 +5,9 @@
 namespace sinew {
 namespace {
 
+// Of a scheme's messages between two ranks: not likely to be a user's.
+constexpr std::uint32_t kMessageTag = 0x5EED'C0DE;
+
 std::uint64_t elapsed_ns(std::chrono::steady_clock::time_point begin) {
   return static_cast<std::uint64_t>((std::chrono::steady_clock::now() - begin).count());
 }
@@ -37,16 +40,35 @@ double StepReport::density() const noexcept {
   return elements == 0 ? 0 : static_cast<double>(items) / static_cast<double>(elements);
 }
 
+PhaseBytes& Exchange::bytes_of(std::string_view phase) {
+  auto at = std::find_if(report.bytes.begin(), report.bytes.end(),
+                         [&](const PhaseBytes& entry) { return entry.phase == phase; });
+  if (at == report.bytes.end()) at = report.bytes.insert(at, {phase});
+  return *at;
+}
+
 void Exchange::run(std::string_view phase, const Call& call) {
   const auto begin = std::chrono::steady_clock::now();
   communicator_.run(call);
   wire_ns(report) += elapsed_ns(begin);
   const auto moved = communicator_.last_moved();
-  auto at = std::find_if(report.bytes.begin(), report.bytes.end(),
-                         [&](const PhaseBytes& entry) { return entry.phase == phase; });
-  if (at == report.bytes.end()) at = report.bytes.insert(at, {phase});
-  at->sent += moved.sent;
-  at->received += moved.received;
+  auto& bytes = bytes_of(phase);
+  bytes.sent += moved.sent;
+  bytes.received += moved.received;
+}
+
+void Exchange::send(std::string_view phase, std::span<const std::byte> data, int to) {
+  const auto begin = std::chrono::steady_clock::now();
+  communicator_.wait(communicator_.isend(data, to, kMessageTag));
+  wire_ns(report) += elapsed_ns(begin);
+  bytes_of(phase).sent += data.size();
+}
+
+void Exchange::recv(std::string_view phase, std::span<std::byte> data, int from) {
+  const auto begin = std::chrono::steady_clock::now();
+  communicator_.wait(communicator_.irecv(data, from, kMessageTag));
+  wire_ns(report) += elapsed_ns(begin);
+  bytes_of(phase).received += data.size();
 }
 
 bool Exchange::any_rank(std::string_view phase, bool mine) {

@@ -6,9 +6,11 @@
 // parts, balanced first where owners have very different amounts. Thresholds are exact in every
 // step: nothing drifts, and nothing is recomputed now and then.
 #include <algorithm>
+#include <cstring>
 #include <numeric>
 #include <vector>
 
+#include <sinew/error.hpp>
 #include "compress/global_threshold.hpp"
 #include "compress/items.hpp"
 #include "compress/owner_sum.hpp"
@@ -244,19 +246,44 @@ class OkTopk final : public Scheme {
   // Writes the result, and takes out of the feedback what of it was ours.
   void finish(Exchange& x) {
     const auto timed = x.time(Part::decode);
-    std::fill(x.gradient.begin(), x.gradient.end(), 0.0F);
-    const auto pending = x.feedback.pending();
-    const float divisor = x.divisor();
-    const auto place = [&](ItemReader& reader) {
-      for (; !reader.at_end(); reader.advance()) {
-        const auto index = static_cast<std::uint32_t>(reader.index());
-        x.gradient[index] = reader.value() / divisor;
-        auto& kept = pending[index];
-        kept = top_.chose(index, kept) ? 0.0F : kept;
+    std::memset(x.gradient.data(), 0, x.gradient.size_bytes());
+    indices_.reserve(x.report.items);
+    sums_.reserve(x.report.items);
+    std::size_t count = 0;
+    for_each_message([&](ItemReader& message) {
+      ItemReader reader = message;  // a copy stays in registers
+      const auto room = static_cast<std::size_t>(x.report.items) - count;
+      auto* const indices = indices_.data() + count;
+      auto* const sums = sums_.data() + count;
+      std::size_t i = 0;
+      for (; !reader.at_end() && i < room; reader.advance()) {
+        indices[i] = static_cast<std::uint32_t>(reader.index());
+        sums[i++] = reader.value();
       }
-    };
-    for_each_message(place);
+      if (!reader.at_end())
+        throw Error(Errc::invalid_argument, "oktopk: owners sent more items than they announced");
+      count += i;
+      message = reader;
+    });
+    place(x, {indices_.data(), count}, {sums_.data(), count});
     x.feedback.commit();
+  }
+
+  void place(Exchange& x, std::span<const std::uint32_t> indices, std::span<const float> sums) {
+    constexpr std::size_t kAhead = 32;  // items; each is a cache line of two arrays
+    float* const result = x.gradient.data();
+    float* const pending = x.feedback.pending().data();
+    const float divisor = x.divisor();
+    const auto top = top_.rule();
+    const std::size_t last = indices.empty() ? 0 : indices.size() - 1;
+    for (std::size_t i = 0; i < indices.size(); ++i) {
+      const auto ahead = indices[std::min(i + kAhead, last)];
+      __builtin_prefetch(result + ahead, 1);
+      __builtin_prefetch(pending + ahead, 1);
+      const auto index = indices[i];
+      result[index] = sums[i] / divisor;
+      pending[index] = top.chose(index, pending[index]) ? 0.0F : pending[index];
+    }
   }
 
   // Messages come in the order of owners; a balanced block may hold those of several, and one

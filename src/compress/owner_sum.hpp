@@ -27,12 +27,16 @@ class OwnerSum {
       for (const auto& list : lists) next = std::min(next, list.index());
       if (next == ~std::uint64_t{0}) return count;
       const auto begin = next / kBlock * kBlock, end = begin + kBlock;
-      for (auto& list : lists)
-        for (; list.index() < end; list.advance()) {
-          const auto at = list.index() - begin;
-          sums_[at] += list.value();
+      for (auto& list : lists) {
+        if (list.index() >= end) continue;
+        ItemReader reader = list;  // a copy stays in registers
+        for (; reader.index() < end; reader.advance()) {
+          const auto at = reader.index() - begin;
+          sums_[at] += reader.value();
           touched_[at / 64] |= std::uint64_t{1} << at % 64;
         }
+        list = reader;
+      }
       for (std::size_t word = 0; word < kWords; ++word)
         for (auto bits = std::exchange(touched_[word], 0); bits != 0; bits &= bits - 1) {
           const auto at = word * 64 + static_cast<std::size_t>(std::countr_zero(bits));

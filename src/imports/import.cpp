@@ -82,8 +82,7 @@ trace::Profile import_profile(std::span<const Source> sources) {
                   fmt::format("{}:1: is of {}, but {} is of {}; import files of one kind",
                               source.name, name(other), sources[0].name, name(format)));
   auto profile = kind_of(format).read(sources);
-  for (auto& rank : profile.ranks)
-    if (rank.mpi.empty()) rank.mpi = fmt::format("imported from {}", name(format));
+  profile.source = name(format);
   const auto known = std::count_if(profile.ranks.begin(), profile.ranks.end(),
                                    [](const auto& rank) { return !rank.rows.empty(); });
   if (const int size = profile.ranks.front().size; known < size)

@@ -26,6 +26,7 @@ std::size_t accumulate_select_vectors(const float*, const float*, float*, std::s
 std::size_t select_vectors(const float*, std::size_t, Magnitude, ItemRoom, std::size_t&) {
   return 0;
 }
+std::size_t keep_vectors(ItemRoom, std::size_t, Magnitude, std::size_t&) { return 0; }
 std::size_t finite_vectors(const float*, std::size_t, bool&) { return 0; }
 
 #else
@@ -45,37 +46,50 @@ HWY_INLINE auto magnitudes(V values) {
   return hn::And(hn::BitCast(I{}, values), hn::Set(I{}, 0x7FFF'FFFF));
 }
 
-// Always stores, whether or not anything is selected: with one element of fifty selected, a branch
-// would be mispredicted too often.
-template <class V>
-HWY_INLINE void append(V values, hn::Vec<I> below, hn::Vec<I> at, ItemRoom room,
-                       std::size_t& count) {
-  const auto chosen = hn::Gt(magnitudes(values), below);
+// Where some of a group of vectors are selected, all of them are stored: a branch for each would be
+// mispredicted too often.
+constexpr std::size_t kGroup = 4;
+
+/// Returns the new count.
+template <class V, class M>
+HWY_INLINE std::size_t append(V values, M chosen, std::size_t index, ItemRoom room,
+                              std::size_t count) {
+  const auto first = hn::Set(I{}, static_cast<std::int32_t>(static_cast<std::uint32_t>(index)));
+  const auto at = hn::Add(hn::Iota(I{}, 0), first);
   hn::StoreU(hn::Compress(values, hn::RebindMask(F{}, chosen)), F{}, room.values + count);
   hn::StoreU(hn::BitCast(U{}, hn::Compress(at, chosen)), U{}, room.indices + count);
-  count += hn::CountTrue(I{}, chosen);
+  return count + hn::CountTrue(I{}, chosen);
 }
 
 template <class Load>
 HWY_INLINE std::size_t select_blocks(std::size_t elements, Magnitude least, ItemRoom room,
-                                     std::size_t& count, Load load) {
-  const std::size_t lanes = hn::Lanes(F{});
+                                     std::size_t& found, Load load) {
+  // A copy: for all the compiler knows, storing an item could change what is behind a reference.
+  std::size_t count = found;
+  const std::size_t lanes = hn::Lanes(F{}), group = kGroup * lanes;
   const auto below = hn::Set(I{}, static_cast<std::int32_t>(least) - 1);
-  const auto stride = hn::Set(I{}, static_cast<std::int32_t>(lanes));
-  const std::size_t whole = elements / lanes * lanes;
+  const std::size_t whole = elements / group * group;
   for (std::size_t begin = 0; begin < whole; begin += kBlock) {
     const std::size_t end = std::min(whole, begin + kBlock);
-    if (count > room.capacity) {  // no room any more: count only
-      for (std::size_t i = begin; i < end; i += lanes)
-        count += hn::CountTrue(I{}, hn::Gt(magnitudes(load(i)), below));
-      continue;
-    }
-    auto at = hn::Iota(I{}, static_cast<std::int32_t>(static_cast<std::uint32_t>(begin)));
-    for (std::size_t i = begin; i < end; i += lanes) {
-      append(load(i), below, at, room, count);
-      at = hn::Add(at, stride);
+    const bool has_room = count <= room.capacity;  // otherwise they are only counted
+    for (std::size_t i = begin; i < end; i += group) {
+      const auto v0 = load(i), v1 = load(i + lanes);
+      const auto v2 = load(i + 2 * lanes), v3 = load(i + 3 * lanes);
+      const auto m0 = hn::Gt(magnitudes(v0), below), m1 = hn::Gt(magnitudes(v1), below);
+      const auto m2 = hn::Gt(magnitudes(v2), below), m3 = hn::Gt(magnitudes(v3), below);
+      if (hn::AllFalse(I{}, hn::Or(hn::Or(m0, m1), hn::Or(m2, m3)))) continue;
+      if (!has_room) {
+        count += hn::CountTrue(I{}, m0) + hn::CountTrue(I{}, m1) + hn::CountTrue(I{}, m2) +
+                 hn::CountTrue(I{}, m3);
+        continue;
+      }
+      count = append(v0, m0, i, room, count);
+      count = append(v1, m1, i + lanes, room, count);
+      count = append(v2, m2, i + 2 * lanes, room, count);
+      count = append(v3, m3, i + 3 * lanes, room, count);
     }
   }
+  found = count;
   return whole;
 }
 
@@ -83,17 +97,17 @@ std::size_t accumulate_select_vectors(const float* gradient, const float* kept, 
                                       std::size_t elements, Magnitude floor, ItemRoom room,
                                       bool streaming, std::size_t& count) {
   const F d;
-  const auto add = [&](std::size_t i) {
+  const auto add = [=](std::size_t i) {
     return hn::Add(hn::LoadU(d, gradient + i), hn::LoadU(d, kept + i));
   };
   const bool aligned = reinterpret_cast<std::uintptr_t>(sum) % (hn::Lanes(d) * sizeof(float)) == 0;
   if (!streaming || !aligned)
-    return select_blocks(elements, floor, room, count, [&](std::size_t i) {
+    return select_blocks(elements, floor, room, count, [=](std::size_t i) {
       const auto v = add(i);
       hn::StoreU(v, d, sum + i);
       return v;
     });
-  const auto done = select_blocks(elements, floor, room, count, [&](std::size_t i) {
+  const auto done = select_blocks(elements, floor, room, count, [=](std::size_t i) {
     const auto v = add(i);
     hn::Stream(v, d, sum + i);
     return v;
@@ -105,7 +119,24 @@ std::size_t accumulate_select_vectors(const float* gradient, const float* kept, 
 std::size_t select_vectors(const float* values, std::size_t elements, Magnitude floor,
                            ItemRoom room, std::size_t& count) {
   return select_blocks(elements, floor, room, count,
-                       [&](std::size_t i) { return hn::LoadU(F{}, values + i); });
+                       [=](std::size_t i) { return hn::LoadU(F{}, values + i); });
+}
+
+// What is written never lies ahead of what has been read.
+std::size_t keep_vectors(ItemRoom room, std::size_t count, Magnitude floor, std::size_t& kept) {
+  const std::size_t lanes = hn::Lanes(F{});
+  const auto below = hn::Set(I{}, static_cast<std::int32_t>(floor) - 1);
+  std::size_t stay = 0, i = 0;
+  for (; i + lanes <= count; i += lanes) {
+    const auto values = hn::LoadU(F{}, room.values + i);
+    const auto indices = hn::LoadU(U{}, room.indices + i);
+    const auto chosen = hn::Gt(magnitudes(values), below);
+    hn::StoreU(hn::Compress(values, hn::RebindMask(F{}, chosen)), F{}, room.values + stay);
+    hn::StoreU(hn::Compress(indices, hn::RebindMask(U{}, chosen)), U{}, room.indices + stay);
+    stay += hn::CountTrue(I{}, chosen);
+  }
+  kept = stay;
+  return i;
 }
 
 std::size_t finite_vectors(const float* values, std::size_t elements, bool& finite) {
@@ -131,6 +162,7 @@ namespace sinew {
 
 HWY_EXPORT(accumulate_select_vectors);
 HWY_EXPORT(select_vectors);
+HWY_EXPORT(keep_vectors);
 HWY_EXPORT(finite_vectors);
 
 std::size_t accumulate_select(std::span<const float> gradient, std::span<const float> kept,
@@ -152,6 +184,17 @@ std::size_t select(std::span<const float> values, Magnitude floor, ItemRoom room
       HWY_DYNAMIC_DISPATCH(select_vectors)(values.data(), values.size(), floor, room, count);
   for (; i < values.size(); ++i) append_if(values[i], i, floor, room, count);
   return count;
+}
+
+std::size_t keep_items(ItemRoom room, std::size_t count, Magnitude floor) noexcept {
+  std::size_t kept = 0;
+  std::size_t i = HWY_DYNAMIC_DISPATCH(keep_vectors)(room, count, floor, kept);
+  for (; i < count; ++i) {
+    room.indices[kept] = room.indices[i];
+    room.values[kept] = room.values[i];
+    kept += magnitude(room.values[i]) >= floor ? 1 : 0;
+  }
+  return kept;
 }
 
 bool all_finite(std::span<const float> values) noexcept {

@@ -44,12 +44,15 @@ inline void append_if(float value, std::size_t index, Magnitude floor, ItemRoom 
 
 /// sum = gradient + kept, and every element of the sum of at least `floor` goes into `room`.
 /// Returns how many there are: if more than the capacity, the items are not complete, but the sum
-/// is. `streaming`: the sum will not be read soon.
+/// is. `sum` may be `kept`. `streaming`: the sum will not be read soon.
 std::size_t accumulate_select(std::span<const float> gradient, std::span<const float> kept,
                               std::span<float> sum, Magnitude floor, ItemRoom room,
                               bool streaming) noexcept;
 /// The same without a sum: elements of `values` of at least `floor`.
 std::size_t select(std::span<const float> values, Magnitude floor, ItemRoom room) noexcept;
+
+/// Of the first `count` items in `room` those of at least `floor` stay, in order. Returns how many.
+std::size_t keep_items(ItemRoom room, std::size_t count, Magnitude floor) noexcept;
 
 bool all_finite(std::span<const float> values) noexcept;
 

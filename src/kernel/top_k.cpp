@@ -50,15 +50,13 @@ Magnitude TopK::bound_from_sample(Get get) {
     for (std::size_t cluster = 0; cluster < kClusters; ++cluster) {
       jitter = jitter * 6364136223846793005U + 1442695040888963407U;
       const auto first = cluster * stride + (jitter >> 33) % (stride - kCluster + 1);
-      for (std::size_t i = first; i < first + kCluster; ++i) sample_.push_back(magnitude(get(i)));
+      for (std::size_t i = first; i < first + kCluster; ++i) sample_.push_back(get(i));
     }
   } else {
-    for (std::size_t i = 0; i < elements_; ++i) sample_.push_back(magnitude(get(i)));
+    for (std::size_t i = 0; i < elements_; ++i) sample_.push_back(get(i));
   }
   if (sample_rank_ >= sample_.size() || sample_rank_ == 0) return kSmallest;
-  const auto at = sample_.begin() + static_cast<std::ptrdiff_t>(sample_rank_ - 1);
-  std::nth_element(sample_.begin(), at, sample_.end(), std::greater<>());
-  return std::max(*at, kSmallest);
+  return std::max(kth_magnitude(sample_, sample_rank_).magnitude, kSmallest);
 }
 
 TopK::Chosen TopK::accumulate(std::span<const float> gradient, std::span<const float> kept,
@@ -120,22 +118,29 @@ std::size_t TopK::trim(Magnitude floor, std::size_t found) {
   const auto at = boundary_.begin() + static_cast<std::ptrdiff_t>(surplus - below);
   std::nth_element(boundary_.begin(), at, boundary_.end());
   least_ = *at;
-  const auto larger = static_cast<std::size_t>(
-      std::count_if(boundary_.begin(), boundary_.end(), [&](Magnitude m) { return m > least_; }));
-  std::size_t ties = items_ - (found - below - boundary_.size()) - larger;
+  const auto above = found - below - boundary_.size();
+  const auto larger =
+      above + static_cast<std::size_t>(std::count_if(boundary_.begin(), boundary_.end(),
+                                                     [&](Magnitude m) { return m > least_; }));
+  last_tie_ = ~std::uint32_t{0};
+  return drop_ties(keep_items(room(), found, least_), items_ - larger);
+}
 
-  std::size_t count = 0;
-  for (std::size_t i = 0; i < found; ++i) {
-    const auto m = magnitude(values_.data()[i]);
-    const bool tied = m == least_;
-    const bool stays = m > least_ || (tied && ties > 0);
-    indices_.data()[count] = indices_.data()[i];
-    values_.data()[count] = values_.data()[i];
-    if (tied && stays) last_tie_ = indices_.data()[i];
-    count += stays ? 1 : 0;
-    ties -= tied && stays ? 1 : 0;
+// Of those equal to the least, the first `wanted` stay.
+std::size_t TopK::drop_ties(std::size_t count, std::size_t wanted) {
+  if (count == items_) return count;
+  std::size_t kept = 0;
+  for (std::size_t i = 0; i < count; ++i) {
+    const bool tied = magnitude(values_.data()[i]) == least_;
+    if (tied && wanted == 0) continue;
+    if (tied) {
+      --wanted;
+      last_tie_ = indices_.data()[i];
+    }
+    indices_.data()[kept] = indices_.data()[i];
+    values_.data()[kept++] = values_.data()[i];
   }
-  return count;
+  return kept;
 }
 
 // The long way, for data that no sample shows: many equal values, or a few large ones in a corner.

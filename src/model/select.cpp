@@ -134,16 +134,24 @@ double crowded_ns(const Algorithm& algorithm, Place place, double bytes, const C
 
 }  // namespace
 
-CostTable cost_table(bool in_memory, std::uint64_t slot_bytes, int ranks, int cores) {
+CostTable cost_table(Medium medium, std::uint64_t slot_bytes, int ranks, int cores) {
   CostTable cost{};
   cost.slot_bytes = static_cast<double>(slot_bytes);
-  if (in_memory)
+  if (medium == Medium::memory)
     cost = {.message_ns = 250,
             .message_byte_ns = 0.1,
             .wait_ns = 120,
             .publish_byte_ns = 0.04,
             .gather_byte_ns = 0.04,
             .reduce_byte_ns = 0.015,
+            .slot_bytes = cost.slot_bytes};
+  else if (medium == Medium::mpi)  // as on one host; a fabric's figures are not ours to know
+    cost = {.message_ns = 400,
+            .message_byte_ns = 0.1,
+            .wait_ns = 0,
+            .publish_byte_ns = 0,
+            .gather_byte_ns = 0,
+            .reduce_byte_ns = 0.02,
             .slot_bytes = cost.slot_bytes};
   else  // sockets: measured on loopback, where a network adds to message_ns
     cost = {.message_ns = 4000,
@@ -156,7 +164,7 @@ CostTable cost_table(bool in_memory, std::uint64_t slot_bytes, int ranks, int co
             .post_ns = 2000,
             .turn_ns = 5000,
             .crowded_by = ranks > cores ? cores : 0};
-  if (in_memory && ranks > cores) {
+  if (medium != Medium::sockets && ranks > cores) {
     const double share = static_cast<double>(ranks) / cores;
     cost.wait_ns = 900.0 * ranks;  // everyone's turn, at the price of a switch
     cost.message_ns = 1800.0 * share;

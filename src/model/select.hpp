@@ -24,9 +24,12 @@ struct CostTable {
   int crowded_by = 0;  // cores that do the work of all ranks, where messages dominate; 0: enough
 };
 
+/// What carries messages between the ranks of a node.
+enum class Medium : std::uint8_t { memory, sockets, mpi };
+
 /// For `ranks` that share `cores`: when there are more ranks, they wait for each other's turns and
-/// each has only a share of a core. `in_memory`: ranks of a node share memory.
-CostTable cost_table(bool in_memory, std::uint64_t slot_bytes, int ranks, int cores);
+/// each has only a share of a core.
+CostTable cost_table(Medium medium, std::uint64_t slot_bytes, int ranks, int cores);
 
 /// How deep to pipeline `bytes`; 1 for algorithms that do not.
 std::uint32_t segments_for(const Algorithm& algorithm, std::uint64_t bytes,

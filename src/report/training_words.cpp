@@ -18,6 +18,11 @@ std::string grouped(std::uint64_t number) {
   return digits;
 }
 
+/// "eight-byte", as people say it.
+std::string of_size(std::uint64_t bytes) {
+  return bytes == 8 ? "eight-byte" : bytes == 4 ? "four-byte" : fmt::format("{}-byte", bytes);
+}
+
 double seconds(double nanoseconds) { return nanoseconds / 1e9; }
 double micros(double nanoseconds) { return nanoseconds / 1e3; }
 double percent(double part, double whole) { return whole > 0 ? 100 * part / whole : 0; }
@@ -29,10 +34,10 @@ Finding explain(const Polling& p) {
   Finding finding;
   finding.id = "allreduce-polling";
   finding.claim = fmt::format(
-      "{:.1f} {}-byte allreduces a step are polling and skew: ranks ask each other whether there "
+      "{:.1f} {} allreduces a step are polling and skew: ranks ask each other whether there "
       "is "
       "work, and whoever asks early waits for the others.",
-      p.per_step(), p.small_bytes);
+      p.per_step(), of_size(p.small_bytes));
   const auto small_total = p.small_calls * p.small_bytes;
   const auto steps = static_cast<double>(p.steps);
   const auto work_a_step = static_cast<double>(p.work_calls) / steps;

@@ -10,6 +10,7 @@
 #include "runtime/mailbox.hpp"
 #include "runtime/planner.hpp"
 #include "runtime/run.hpp"
+#include "runtime/shrink.hpp"
 #include "transport/arena.hpp"
 #include "transport/shared_transport.hpp"
 
@@ -46,6 +47,7 @@ struct Active {
   std::chrono::nanoseconds limit{};
   Deadline deadline{};
   Clock::time_point begun{};
+  Clock::time_point warned{};  // or when to, if not yet
 
   [[nodiscard]] OpDescriptor descriptor() const {
     auto descriptor = planned->descriptor;
@@ -65,6 +67,7 @@ struct Communicator::State {
   std::uint32_t fingerprint = 0;
   std::uint32_t finished = 0;  // sequence of the last operation that is done
   std::uint32_t subsets = 0;
+  std::uint32_t epoch = 0;
   std::deque<Active> queue;  // started and not done; only the first runs
   Active alone;              // a blocking call with nothing queued
   std::optional<Error> broken;
@@ -180,13 +183,17 @@ struct Communicator::State {
       if (at.passes > 1) where += fmt::format(" (slice {} of {})", at.pass + 1, at.passes);
     }
     if (active.begun != Clock::time_point{})
-      context.elapsed_ns = static_cast<std::uint64_t>((Clock::now() - active.begun).count());
+      context.elapsed_ns = static_cast<std::uint64_t>((transport->now() - active.begun).count());
     broken =
         Error(failure.code,
               fmt::format("rank {}, {} #{}{}: {}", transport->rank(), describe(active.descriptor()),
                           active.tag.sequence, where, failure.why),
               context);
     throw *broken;
+  }
+
+  [[nodiscard]] static std::string story_of(const Active& active) {
+    return fmt::format("{} #{}", describe(active.descriptor()), active.tag.sequence);
   }
 
   [[noreturn]] void fail_message() {
@@ -209,6 +216,17 @@ struct Communicator::State {
     raise(active, failure);
   }
 
+  // A rank that is late may be computing, stopped or slow: people want to know before it is given
+  // up.
+  void warn_if_late(Clock::time_point now, Clock::time_point begun, Clock::time_point& at,
+                    const std::function<std::string()>& what) const {
+    if (!options.warn || now < at) return;
+    at = now + (now - begun);
+    options.warn(fmt::format("rank {}, {}: still waiting after {:.1f} s: {}", transport->rank(),
+                             what(), std::chrono::duration<double>(now - begun).count(),
+                             transport->who_is_late()));
+  }
+
   // A blocking call on an idle communicator: no queue, and no clock until a wait gets long.
   void run_alone() {
     begin(alone);
@@ -228,13 +246,17 @@ struct Communicator::State {
       bool moved = alone.run.moved();
       poll_messages(moved);
       if (idle == kBeforeClock) {
-        alone.begun = Clock::now();
+        alone.begun = transport->now();
         alone.deadline = alone.begun + alone.limit;
+        alone.warned = alone.begun + alone.limit / 10;
       }
       if (transport->park(moved, alone.deadline) == Progress::failed) return Progress::failed;
       progress = alone.run.poll();
-      if (idle > kBeforeClock && idle % 16 == 0 && Clock::now() > alone.deadline)
+      if (idle <= kBeforeClock || idle % 16 != 0) continue;
+      const auto now = transport->now();
+      if (now > alone.deadline && progress == Progress::pending)
         time_out(alone, alone.deadline - alone.begun);
+      warn_if_late(now, alone.begun, alone.warned, [&] { return story_of(alone); });
     }
     transport->park(true, alone.deadline);
     return progress;
@@ -250,8 +272,9 @@ struct Communicator::State {
   void wait_until(Finished is_finished, std::chrono::nanoseconds limit,
                   const std::function<std::string()>& what, int peer) {
     if (broken) throw *broken;
-    const auto begun = Clock::now();
+    const auto begun = transport->now();
     const auto deadline = begun + limit;
+    auto warned = begun + limit / 10;
     bool moved = poll_all();
     while (!is_finished()) {
       if (transport->park(moved, deadline) == Progress::failed) {
@@ -260,7 +283,10 @@ struct Communicator::State {
       }
       moved = poll_all();
       if (!moved && peer >= 0) fail_if_left(peer, is_finished, what);
-      if (!moved && Clock::now() > deadline) {
+      if (moved) continue;
+      const auto now = transport->now();
+      warn_if_late(now, begun, warned, what);
+      if (now > deadline) {
         if (peer < 0 && !queue.empty()) time_out(queue.front(), limit);
         end_message({Errc::timeout, transport->rank(),
                      fmt::format("rank {}: {} did not finish within {:.1f} s", transport->rank(),
@@ -296,6 +322,7 @@ struct Communicator::State {
 
 Communicator::Communicator(std::unique_ptr<Transport> transport, Options options)
     : state_(std::make_unique<State>(std::move(transport), std::move(options))) {}
+Communicator::Communicator(std::unique_ptr<State> state) noexcept : state_(std::move(state)) {}
 Communicator::Communicator(Communicator&&) noexcept = default;
 Communicator& Communicator::operator=(Communicator&&) noexcept = default;
 Communicator::~Communicator() = default;
@@ -385,9 +412,9 @@ Communicator Communicator::split(int color, int key) {
   });
   const auto label = fmt::format("{}.{}", ++state_->subsets, color);
   try {
-    return Communicator(
-        state_->transport->subset(members, label, Clock::now() + state_->options.timeout),
-        state_->options);
+    return Communicator(state_->transport->subset(
+                            members, label, state_->transport->now() + state_->options.timeout),
+                        state_->options);
   } catch (const Error& error) {
     if (error.code() != Errc::peer_lost) throw;
     state_->broken = Error(error.code(), fmt::format("rank {}, split: {}", rank(), error.what()),
@@ -395,6 +422,25 @@ Communicator Communicator::split(int color, int key) {
     throw *state_->broken;
   }
 }
+
+Communicator Communicator::shrink(std::chrono::nanoseconds patience) {
+  constexpr std::chrono::nanoseconds kAfterTimeout = std::chrono::seconds(2);
+  auto& old = *state_;
+  if (!old.broken) {
+    const auto why = fmt::format("rank {} asked for a new group (shrink)", rank());
+    old.transport->poison({Errc::peer_lost, rank(), why});
+    old.broken = Error(Errc::peer_lost, why, {.rank = rank(), .peer = rank()});
+  }
+  // Whoever a timeout was about has been waited for already.
+  if (patience.count() <= 0)
+    patience = old.broken->code() == Errc::timeout ? std::min(old.options.timeout, kAfterTimeout)
+                                                   : old.options.timeout;
+  auto survivors = sinew::shrink(*old.transport, {old.epoch + 1, patience});
+  auto next = std::make_unique<State>(std::move(survivors.transport), old.options);
+  next->epoch = old.epoch + 1;
+  return Communicator(std::move(next));
+}
+std::uint32_t Communicator::epoch() const noexcept { return state_->epoch; }
 
 SharedBuffer Communicator::alloc_shared(std::size_t bytes) {
   Arena* arena = state_->transport->arena();

@@ -11,6 +11,7 @@
 #include "base/text.hpp"
 #include "runtime/environment.hpp"
 #include "runtime/meeting.hpp"
+#include "runtime/mpi_plugin.hpp"
 #include "runtime/tracing.hpp"
 #include "transport/local/local.hpp"
 #include "transport/routed/routed.hpp"
@@ -23,7 +24,7 @@ namespace {
 // What the options say, else the environment; "auto" is what fits the ranks' places.
 std::string wanted_transport(const Options& options, const Environment& environment) {
   auto wanted = options.transport.empty() ? environment.transport : options.transport;
-  constexpr std::array<std::string_view, 3> kKnown{"auto", "shm", "tcp"};
+  constexpr std::array<std::string_view, 4> kKnown{"auto", "shm", "tcp", "mpi"};
   if (wanted.empty()) return "auto";
   if (std::find(kKnown.begin(), kKnown.end(), wanted) == kKnown.end())
     throw Error(Errc::invalid_argument, unknown("transport", wanted, kKnown));
@@ -77,12 +78,21 @@ std::unique_ptr<Transport> join(const std::string& wanted, const Environment& en
 }  // namespace
 
 Communicator connect(const Options& options) {
-  const auto environment = read_environment(process_environment());
+  const auto variables = process_environment();
+  const auto environment = read_environment(variables);
   const auto wanted = wanted_transport(options, environment);
+  const auto deadline = Clock::now() + options.timeout;
   auto traced = options;
   if (!environment.trace.empty() && traced.observer == nullptr)
     traced.observer = trace_to(environment.trace, environment.rank, environment.size);
-  return Communicator(join(wanted, environment, traced, Clock::now() + traced.timeout), traced);
+  if (wanted == "mpi") {
+    if (options.tls || environment.tls)
+      throw Error(Errc::unsupported,
+                  "TLS is for sockets, and what an MPI sends is not sealed: leave TLS out, or use "
+                  "the transport tcp");
+    return Communicator(join_mpi("", variables, deadline), traced);
+  }
+  return Communicator(join(wanted, environment, options, deadline), traced);
 }
 
 void run_local(int size, const std::function<void(Communicator&)>& body, const Options& options) {

@@ -16,6 +16,11 @@
 namespace sinew {
 namespace {
 
+Medium medium_of(Transport& transport) {
+  if (transport.board() != nullptr) return Medium::memory;
+  return transport.name() == "mpi" ? Medium::mpi : Medium::sockets;
+}
+
 constexpr std::size_t kMostPlans = 256;
 
 bool is_ragged(const Call& call) { return call.counts.data() != nullptr; }
@@ -223,7 +228,7 @@ bool Planner::lacks_levels(const Algorithm& algorithm, const Call& call) const {
 double Planner::estimate_us(const Algorithm& algorithm, const Call& call) const {
   const Board* board = transport_.board();
   const auto bytes = large_elements(call, transport_.size()) * size_of(call.dtype);
-  auto cost = cost_table(board != nullptr, board != nullptr ? board->slot_bytes() : 0,
+  auto cost = cost_table(medium_of(transport_), board != nullptr ? board->slot_bytes() : 0,
                          transport_.size(), transport_.cores());
   const auto link = transport_.between_nodes();
   cost.node_message_ns = link.message_ns;

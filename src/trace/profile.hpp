@@ -55,6 +55,7 @@ struct CommunicatorInfo {
 };
 
 struct Profile {
+  std::string source;              // the tool it was imported from; empty: our own traces
   std::vector<RankProfile> ranks;  // by rank
   std::map<std::string, Totals> routines;
   std::map<std::string, std::vector<double>> time_by_rank;  // nanoseconds, beside `ranks`

@@ -62,9 +62,9 @@ class Reading {
     const auto first = read_file_header();
     const Timescale scale(first);
     for (std::size_t at = kBlockBytes; at < file_.size(); at += kBlockBytes) read_block(at, scale);
-    if (first.blocks * kBlockBytes > file_.size())
-      trace_.problems.push_back(fmt::format("it ends after {} of {} blocks",
-                                            file_.size() / kBlockBytes, first.blocks));
+    if (first.blocks > file_.size() / kBlockBytes)
+      trace_.problems.push_back(
+          fmt::format("it ends after {} of {} blocks", file_.size() / kBlockBytes, first.blocks));
     read_records(scale);
     return std::move(trace_);
   }

@@ -16,6 +16,7 @@ namespace sinew::trace {
 namespace {
 
 constexpr std::size_t kExtentBlocks = 16;  // taken from the file system at a time
+constexpr std::uint64_t kCounterBytes = std::uint64_t{1} << 30U;  // address space besides records
 
 [[noreturn]] void refuse(const std::string& what, const std::string& path) {
   throw Error(Errc::system, what + " " + path + ": " + std::strerror(errno));
@@ -52,7 +53,7 @@ std::uint64_t stride_of(std::uint64_t block, std::uint64_t budget) noexcept {
 Writer::Writer(const WriterOptions& options) : options_(options) {
   file_ = ::open(options.path.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
   if (file_ < 0) refuse("cannot make the trace", options.path);
-  most_blocks_ = options.greatest_file_bytes / kBlockBytes;
+  most_blocks_ = (options.budget_bytes + kCounterBytes) / kBlockBytes;
   // The whole range at once: blocks never move. Pages exist only as far as grow() has come.
   void* const base = ::mmap(nullptr, most_blocks_ * kBlockBytes, PROT_READ | PROT_WRITE,
                             MAP_SHARED | MAP_NORESERVE, file_, 0);
@@ -88,14 +89,21 @@ Writer::~Writer() {
   ::close(file_);
 }
 
+Moment Writer::moment() const noexcept {
+  const auto before = options_.ticks();
+  if (options_.ticks == options_.monotonic) return {before, before};
+  const auto ns = options_.monotonic();
+  return {before + (options_.ticks() - before) / 2, ns};
+}
+
 // Good to a part in a thousand, for traces that end before keep_time() was called again.
 void Writer::measure_rate(FileHeader& header) const noexcept {
   constexpr std::uint64_t kLongNs = 100'000;
-  header.opened = {options_.ticks(), options_.monotonic()};
+  header.opened = moment();
   header.ns_per_tick = std::uint64_t{1} << 32U;
   if (options_.ticks == options_.monotonic) return;
   Moment now = header.opened;
-  while (now.ns - header.opened.ns < kLongNs) now = {options_.ticks(), options_.monotonic()};
+  while (now.ns - header.opened.ns < kLongNs) now = moment();
   const auto ticks = now.ticks - header.opened.ticks;
   if (ticks > 0)
     header.ns_per_tick = static_cast<std::uint64_t>(static_cast<double>(now.ns - header.opened.ns) /
@@ -181,7 +189,7 @@ void Writer::note(NoteKind kind, std::uint64_t id, std::string_view text) noexce
 }
 
 void Writer::keep_time() noexcept {
-  const Moment now{options_.ticks(), options_.monotonic()};
+  const Moment now = moment();
   auto& file = header();
   file.latest_check = 0;  // a crash in between leaves a check that fails, not a wrong rate
   file.latest = now;
@@ -229,8 +237,7 @@ bool seal_file(const std::string& path) {
   std::size_t last = blocks;
   while (last > 0 && !is_block(last - 1)) --last;
   const bool was_open = last > 0 && is_block(0) && header_at(0).state == BlockState::open;
-  if (was_open)
-    reinterpret_cast<FileHeader*>(bytes + sizeof(BlockHeader))->blocks = last;
+  if (was_open) reinterpret_cast<FileHeader*>(bytes + sizeof(BlockHeader))->blocks = last;
   for (std::size_t i = 0; i < last && was_open; ++i)
     if (is_block(i) && header_at(i).state == BlockState::open) seal(bytes + i * kBlockBytes);
   ::munmap(base, blocks * kBlockBytes);

@@ -14,10 +14,9 @@ namespace sinew::trace {
 
 struct WriterOptions {
   std::string path;
-  std::uint64_t budget_bytes = 64U << 20U;        // of records; counters are always kept
-  std::uint64_t (*ticks)() = &monotonic_ns;       // the clock of begin and duration
-  std::uint64_t (*monotonic)() = &monotonic_ns;   // what ticks are translated to
-  std::uint64_t greatest_file_bytes = 4U << 30U;  // address space to set aside
+  std::uint64_t budget_bytes = 64U << 20U;       // of records; counters are always kept
+  std::uint64_t (*ticks)() = &monotonic_ns;      // the clock of begin and duration
+  std::uint64_t (*monotonic)() = &monotonic_ns;  // what ticks are translated to
 };
 
 class Writer {
@@ -49,6 +48,7 @@ class Writer {
   std::byte* block(BlockKind kind, std::uint16_t thread, std::uint32_t first,
                    std::uint64_t stride) noexcept;
   bool grow(std::size_t blocks) noexcept;
+  [[nodiscard]] Moment moment() const noexcept;
   void measure_rate(FileHeader& header) const noexcept;
   [[nodiscard]] FileHeader& header() const noexcept {
     return *reinterpret_cast<FileHeader*>(base_ + sizeof(BlockHeader));

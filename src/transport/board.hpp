@@ -75,6 +75,10 @@ class Board {
       mismatch_ = member;
       return false;
     }
+    // What it does beyond our operation is looked at again in the next, together with which one it
+    // takes that to be.
+    if (!before(seen, next_)) [[unlikely]]
+      seen = next_ - 1;
     return !before(seen, position);
   }
   /// Whether all of them have. Looks a few times more where ranks have a core each: what is missing

@@ -34,6 +34,8 @@ class Decorated : public Transport {
   }
   Board* board() noexcept override { return inner_->board(); }
   Arena* arena() noexcept override { return inner_->arena(); }
+  Hotline* hotline() noexcept override { return inner_->hotline(); }
+  [[nodiscard]] Clock::time_point now() const noexcept override { return inner_->now(); }
   void enter(OpTag tag, const OpDescriptor& descriptor) noexcept override {
     inner_->enter(tag, descriptor);
   }

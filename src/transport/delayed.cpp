@@ -6,10 +6,10 @@ namespace sinew {
 
 using std::chrono::nanoseconds;
 
-DelayedTransport::DelayedTransport(std::unique_ptr<Transport> inner, Delay delay, Now now)
+DelayedTransport::DelayedTransport(std::unique_ptr<Transport> inner, Delay delay, Now clock)
     : Decorated(std::move(inner)),
       delay_(std::move(delay)),
-      now_(std::move(now)),
+      now_(std::move(clock)),
       sending_(static_cast<std::size_t>(size()) * kChannels),
       receiving_(sending_.size()) {
   if (delay_.links) return;

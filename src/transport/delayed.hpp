@@ -24,7 +24,7 @@ struct Delay {
 class DelayedTransport final : public Decorated {
  public:
   using Now = std::function<Clock::time_point()>;
-  DelayedTransport(std::unique_ptr<Transport> inner, Delay delay, Now now = &Clock::now);
+  DelayedTransport(std::unique_ptr<Transport> inner, Delay delay, Now clock = &Clock::now);
 
   [[nodiscard]] std::string_view name() const noexcept override { return "delayed"; }
   /// Shared memory as far as nodes reach.

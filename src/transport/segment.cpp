@@ -143,7 +143,7 @@ void Segment::lay_out(int ranks, const SegmentOptions& options) {
   bells_ = flags_ + count * sizeof(FlagLine);
   slots_ = round_up(bells_ + count * sizeof(BellLine), kPage);
   lanes_ = round_up(slots_ + count * options.slots * options.slot_bytes, kPage);
-  arenas_ = round_up(lanes_ + count * count * kChannels * lane_bytes(), kHugePage);
+  arenas_ = round_up(lanes_ + count * count * kLanes * lane_bytes(), kHugePage);
   bytes_ = arenas_ + round_up(count * options.arena_bytes, kPage);
 }
 
@@ -154,7 +154,7 @@ std::size_t Segment::lane_bytes() const noexcept {
 LaneHeader& Segment::lane(int from, int to, int channel) const noexcept {
   const auto ranks = static_cast<std::size_t>(this->ranks());
   const auto index =
-      (static_cast<std::size_t>(from) * ranks + static_cast<std::size_t>(to)) * kChannels +
+      (static_cast<std::size_t>(from) * ranks + static_cast<std::size_t>(to)) * kLanes +
       static_cast<std::size_t>(channel);
   return *at<LaneHeader>(lanes_ + index * lane_bytes());
 }

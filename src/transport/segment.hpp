@@ -97,6 +97,8 @@ struct alignas(kLine) SegmentHeader {
   SegmentOptions options;
   alignas(kLine) std::atomic<std::uint32_t> sleepers;  // how many ranks are not awake
   PoisonRecord poison;
+  std::atomic<std::uint64_t>
+      concluded;  // ballot by which some went on without this segment; 0: none
 };
 
 /// A lane: fragments from one rank to another on one channel, in order.
@@ -115,6 +117,8 @@ struct LaneHeader {
 };
 
 inline constexpr std::uint32_t kLaneDepth = 4;
+/// From each rank to each other: a lane for every channel, and one for the hotline.
+inline constexpr int kLanes = kChannels + 1, kHotlineLane = kChannels;
 
 class Segment {
  public:

@@ -10,6 +10,7 @@
 #include "kernel/copy.hpp"
 #include "kernel/reduce.hpp"
 #include "transport/domain.hpp"
+#include "transport/status_text.hpp"
 
 namespace sinew {
 namespace {
@@ -29,22 +30,6 @@ constexpr auto kLongYield = 300us;       // it may have given the core to somebo
 constexpr auto kBusyByte = 5ns;          // ranks at work take less than that for each
 constexpr std::chrono::nanoseconds kSilence = 100ms;  // of a rank that should be waiting like us
 constexpr auto kLongestSleep = 5ms;                   // then look around whether everyone is alive
-
-std::uint64_t pack_kind(const OpDescriptor& d) noexcept {
-  return std::uint64_t{static_cast<std::uint32_t>(d.root)} << 32 |
-         std::uint64_t{static_cast<std::uint8_t>(d.op)} << 16 |
-         std::uint64_t{static_cast<std::uint8_t>(d.dtype)} << 8 |
-         static_cast<std::uint8_t>(d.collective);
-}
-
-OpDescriptor unpack(const StatusLine::Entry& entry) noexcept {
-  const auto kind = entry.kind.load(std::memory_order_relaxed);
-  return {
-      static_cast<Collective>(kind & 0xff),        static_cast<DType>(kind >> 8 & 0xff),
-      static_cast<ReduceOp>(kind >> 16 & 0xff),    static_cast<std::int32_t>(kind >> 32),
-      entry.count.load(std::memory_order_relaxed), entry.algorithm.load(std::memory_order_relaxed),
-      entry.tag.load(std::memory_order_relaxed)};
-}
 
 std::vector<int> nodes_in(const Segment& segment) {
   std::vector<int> domains;
@@ -67,7 +52,9 @@ SharedTransport::SharedTransport(std::string_view name, std::shared_ptr<Segment>
       board_(*segment_, doorbell_, rank),
       arena_(segment_, rank),
       watch_(std::move(watch)),
+      dead_(static_cast<std::size_t>(segment_->ranks())),
       subset_(std::move(subset)),
+      hotline_(*this, *segment_, subset_),
       sending_(static_cast<std::size_t>(segment_->ranks()) * kChannels),
       receiving_(sending_.size()),
       spin_limit_(segment_->ranks() <= cores ? kSpinsAlone : kSpinsCrowded) {
@@ -249,17 +236,27 @@ Progress SharedTransport::look_around() noexcept {
       return Progress::failed;
     }
   }
-  if (watch_) {
-    const int dead = watch_->find_dead();
-    if (dead >= 0 &&
-        segment_->status(dead).state.load(std::memory_order_acquire) != RankState::left) {
-      poison({Errc::peer_lost, called(dead),
-              fmt::format("rank {} (pid {}) died", called(dead),
-                          segment_->status(dead).pid.load(std::memory_order_relaxed))});
+  count_dead();
+  for (int peer = 0; peer < size(); ++peer)
+    if (dead_[static_cast<std::size_t>(peer)] && !has_left(peer)) {
+      poison({Errc::peer_lost, called(peer),
+              fmt::format("rank {} (pid {}) died", called(peer),
+                          segment_->status(peer).pid.load(std::memory_order_relaxed))});
       return Progress::failed;
     }
-  }
   return Progress::pending;
+}
+
+// The watch tells of each death once.
+void SharedTransport::count_dead() noexcept {
+  if (!watch_) return;
+  for (int dead = watch_->find_dead(); dead >= 0; dead = watch_->find_dead())
+    dead_[static_cast<std::size_t>(dead)] = true;
+}
+
+bool SharedTransport::is_gone(int peer) noexcept {
+  count_dead();
+  return dead_[static_cast<std::size_t>(peer)] || has_left(peer);
 }
 
 // A rank shows its position a moment before it says what it is doing.
@@ -328,6 +325,8 @@ void SharedTransport::poison(const Failure& failure) noexcept {
 }
 
 Failure SharedTransport::failure() const {
+  if (segment_->header().concluded.load(std::memory_order_acquire) != 0)
+    return given_up(called(rank_));
   const auto& record = segment_->header().poison;
   // Another rank may be writing down why; if it died over it, what we know must do.
   const auto patience = Clock::now() + 100ms;
@@ -345,14 +344,18 @@ Failure SharedTransport::failure() const {
           record.peer.load(std::memory_order_relaxed), text};
 }
 
+std::string SharedTransport::last_seen(int peer) const {
+  return last_seen_in(segment_->status(peer));
+}
+
 std::string SharedTransport::who_is_late() const {
   const auto mine = status_.sequence.load(std::memory_order_relaxed);
   std::string late;
   for (int peer = 0; peer < size(); ++peer) {
     const auto theirs = segment_->status(peer).sequence.load(std::memory_order_acquire);
     if (peer == rank_ || theirs >= mine) continue;
-    late += fmt::format("{}rank {} has not entered it (last in operation #{})",
-                        late.empty() ? "" : ", ", called(peer), theirs);
+    late += fmt::format("{}rank {} has not entered it ({})", late.empty() ? "" : ", ", called(peer),
+                        last_seen(peer));
   }
   if (!late.empty()) return late;
   // Whoever waits says so every few milliseconds; a rank that is silent is stopped or busy.
@@ -360,9 +363,11 @@ std::string SharedTransport::who_is_late() const {
   for (int peer = 0; peer < size(); ++peer) {
     const auto heard = segment_->status(peer).heard_ns.load(std::memory_order_relaxed);
     if (peer == rank_ || now < heard + kSilence.count()) continue;
+    const auto pid = segment_->status(peer).pid.load(std::memory_order_relaxed);
     late += fmt::format(
-        "{}rank {} has entered it but is silent{}", late.empty() ? "" : ", ", called(peer),
-        heard > 0 ? fmt::format(" for {:.1f} s", static_cast<double>(now - heard) / 1e9) : "");
+        "{}rank {} has entered it but is silent{}{}", late.empty() ? "" : ", ", called(peer),
+        heard > 0 ? fmt::format(" for {:.1f} s", static_cast<double>(now - heard) / 1e9) : "",
+        pid != 0 && is_stopped(pid) ? fmt::format(" (process {} is stopped)", pid) : "");
   }
   return late.empty() ? "all ranks have entered it" : late;
 }

@@ -11,6 +11,7 @@
 #include "transport/descriptor.hpp"
 #include "transport/doorbell.hpp"
 #include "transport/segment.hpp"
+#include "transport/shared_hotline.hpp"
 #include "transport/time_slice.hpp"
 
 namespace sinew {
@@ -22,9 +23,6 @@ class Watch {
   /// A rank that has died, or -1. Cheap enough to ask a few hundred times a second.
   virtual int find_dead() noexcept = 0;
 };
-
-/// Throws Error when it is of no use to wait any longer.
-using Check = std::function<void()>;
 
 class SharedTransport final : public Transport {
  public:
@@ -58,6 +56,7 @@ class SharedTransport final : public Transport {
                        const Reducer& reducer) noexcept override;
   Board* board() noexcept override { return &board_; }
   Arena* arena() noexcept override { return &arena_; }
+  Hotline* hotline() noexcept override { return &hotline_; }
   void enter(OpTag tag, const OpDescriptor& descriptor) noexcept override;
   Progress park(bool moved, Deadline deadline) noexcept override;
   [[nodiscard]] bool has_left(int peer) const noexcept override {
@@ -68,6 +67,10 @@ class SharedTransport final : public Transport {
   [[nodiscard]] Failure failure() const override;
   [[nodiscard]] std::string who_is_late() const override;
   void poison(const Failure& failure) noexcept override;
+  /// Whether `peer` has died or left.
+  [[nodiscard]] bool is_gone(int peer) noexcept;
+  /// What `peer` did last, for people.
+  [[nodiscard]] std::string last_seen(int peer) const;
   std::unique_ptr<Transport> subset(std::span<const int> members, std::string_view label,
                                     Deadline deadline) override;
 
@@ -89,6 +92,7 @@ class SharedTransport final : public Transport {
   }
   Progress park_slowly(Deadline deadline) noexcept;
   Progress look_around() noexcept;
+  void count_dead() noexcept;
   void await_descriptor(int peer) const noexcept;
   Progress wrong_length(int peer, std::uint64_t sent, std::uint64_t expected) noexcept;
 
@@ -107,7 +111,9 @@ class SharedTransport final : public Transport {
   Board board_;
   Arena arena_;
   std::unique_ptr<Watch> watch_;
+  std::vector<bool> dead_;  // by rank, as the watch has told
   Subset subset_;
+  SharedHotline hotline_;
   std::vector<End> sending_, receiving_;
   OpTag entered_;        // the operation this rank is in, or was last
   Failure own_failure_;  // what this rank reported, should nobody's report be complete

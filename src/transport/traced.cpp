@@ -4,10 +4,10 @@
 
 namespace sinew {
 
-TracedTransport::TracedTransport(std::unique_ptr<Transport> inner, Observer& observer, Now now)
+TracedTransport::TracedTransport(std::unique_ptr<Transport> inner, Observer& observer, Now clock)
     : Decorated(std::move(inner)),
       observer_(observer),
-      now_(now),
+      now_(clock),
       begun_(2 * static_cast<std::size_t>(size()) * kChannels) {}
 
 template <class Verb>

@@ -10,10 +10,10 @@ namespace sinew {
 
 class TracedTransport final : public Decorated {
  public:
-  /// `observer` is called in the thread that moves the data and must outlive this. `now` is the
+  /// `observer` is called in the thread that moves the data and must outlive this. `clock` is the
   /// clock of the events.
   using Now = Clock::time_point (*)();
-  TracedTransport(std::unique_ptr<Transport> inner, Observer& observer, Now now = &Clock::now);
+  TracedTransport(std::unique_ptr<Transport> inner, Observer& observer, Now clock = &Clock::now);
 
   Progress send(Transfer& transfer, std::span<const std::byte> data) noexcept override;
   Progress recv(Transfer& transfer, std::span<std::byte> data) noexcept override;

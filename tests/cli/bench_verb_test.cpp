@@ -72,7 +72,9 @@ TEST(Bench, sweeps_one_knob_and_compares_with_its_first_value) {
                                sweep["value"].get<std::string>()));
     const bool first = sweep["value"] == "64K" || sweep["value"] == "off";
     EXPECT_GT(sweep["speed"], 0);
-    if (first) EXPECT_EQ(sweep["speed"], 1);
+    if (first) {
+      EXPECT_EQ(sweep["speed"], 1);
+    }
   }
   EXPECT_EQ(seen, (std::vector<std::string>{"8 sockbuf=64K", "8 sockbuf=1M", "65536 sockbuf=64K",
                                             "65536 sockbuf=1M", "8 tls=off", "8 tls=on",

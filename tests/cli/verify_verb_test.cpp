@@ -45,6 +45,17 @@ TEST(Verify, chooses_by_collective_and_by_name) {
   EXPECT_EQ(rings["results"].size(), 3U);
 }
 
+TEST(Verify, tries_a_death_at_any_point) {
+  const auto ran = sinew({"verify", "--all", "--crash"});
+  EXPECT_EQ(ran.status, 0) << ran.out;
+  EXPECT_TRUE(has(ran.out, "wherever a rank dies, nobody waits for ever")) << ran.out;
+  const auto json = Json::parse(
+      sinew({"verify", "allreduce", "--algo", "ring", "-p", "3", "--crash", "--json"}).out);
+  EXPECT_EQ(json["ok"], true);
+  EXPECT_EQ(json["worlds"], 2);  // both kinds of sends
+  EXPECT_GT(json["states"], 100);
+}
+
 TEST(Verify, says_so_when_nothing_fits) {
   const auto ran = sinew({"verify", "allgather", "--algo", "recursive_doubling", "-p", "6"});
   EXPECT_EQ(ran.status, 0);

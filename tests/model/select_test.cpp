@@ -18,14 +18,14 @@ double estimate(std::string_view algorithm, std::uint64_t bytes, const CostTable
 
 // 1 Gbit/s and 1 ms between two nodes.
 CostTable slow_link() {
-  auto cost = cost_table(true, std::uint64_t{1} << 19, 8, 8);
+  auto cost = cost_table(Medium::memory, std::uint64_t{1} << 19, 8, 8);
   cost.node_message_ns = 1e6;
   cost.node_byte_ns = 8;
   return cost;
 }
 
 TEST(Estimates, one_node_or_many_cost_the_same_when_links_are_free) {
-  const auto cost = cost_table(true, std::uint64_t{1} << 19, 8, 8);
+  const auto cost = cost_table(Medium::memory, std::uint64_t{1} << 19, 8, 8);
   for (const auto algorithm : {"ring", "binomial", "flat"})
     EXPECT_EQ(estimate(algorithm, 1 << 20, cost, kTwoOfFour),
               estimate(algorithm, 1 << 20, cost, {}));
@@ -33,7 +33,7 @@ TEST(Estimates, one_node_or_many_cost_the_same_when_links_are_free) {
 
 TEST(Estimates, a_ring_crosses_in_every_round_and_two_levels_once) {
   const auto cost = slow_link();
-  const auto base = cost_table(true, std::uint64_t{1} << 19, 8, 8);
+  const auto base = cost_table(Medium::memory, std::uint64_t{1} << 19, 8, 8);
   const std::uint64_t bytes = 80'000;  // a part of 10,000 takes 80 us
   EXPECT_NEAR(estimate("ring", bytes, cost, kTwoOfFour) - estimate("ring", bytes, base, {}),
               14 * (1e6 + 80e3), 1);
@@ -44,7 +44,7 @@ TEST(Estimates, a_ring_crosses_in_every_round_and_two_levels_once) {
 
 TEST(Estimates, ranks_of_a_node_share_its_link) {
   const auto cost = slow_link();
-  const auto base = cost_table(true, std::uint64_t{1} << 19, 8, 8);
+  const auto base = cost_table(Medium::memory, std::uint64_t{1} << 19, 8, 8);
   // Doubling: in one round of three, four ranks of each node meet four of the other.
   EXPECT_NEAR(estimate("recursive_doubling", 80'000, cost, kTwoOfFour) -
                   estimate("recursive_doubling", 80'000, base, {}),

@@ -204,7 +204,7 @@ TEST_P(Profiler, a_folder_that_cannot_be_written_to_costs_one_line) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Mpis, Profiler, testing::ValuesIn(installed()),
-                         [](const auto& info) { return info.param.name; });
+                         [](const auto& with) { return with.param.name; });
 
 TEST(ProfilerFront, programs_without_mpi_are_untouched) {
   const auto ran = run({"env", "LD_PRELOAD=" SINEW_PROFILE_LIBRARY, "bash", "-c", "echo fine"});

@@ -14,6 +14,7 @@
 #include <csignal>
 #include <filesystem>
 #include <fstream>
+#include <numeric>
 #include <stdexcept>
 
 #include "support/shared_store.hpp"
@@ -171,9 +172,18 @@ bool ForkedRanks::read_some(std::chrono::steady_clock::time_point until) {
 }
 
 bool ForkedRanks::wait_for_lines(std::size_t lines, std::chrono::milliseconds limit) {
+  std::vector<int> all(children_.size());
+  std::iota(all.begin(), all.end(), 0);
+  return wait_for_lines_of(all, lines, limit);
+}
+
+bool ForkedRanks::wait_for_lines_of(const std::vector<int>& ranks, std::size_t lines,
+                                    std::chrono::milliseconds limit) {
   const auto until = Clock::now() + limit;
-  const auto told = [&](const Child& child) { return child.told.lines.size() >= lines; };
-  while (!std::all_of(children_.begin(), children_.end(), told))
+  const auto told = [&](int rank) {
+    return children_[static_cast<std::size_t>(rank)].told.lines.size() >= lines;
+  };
+  while (!std::all_of(ranks.begin(), ranks.end(), told))
     if (!read_some(until)) return false;
   return true;
 }

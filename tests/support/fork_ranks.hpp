@@ -67,6 +67,9 @@ class ForkedRanks {
   void signal(int rank, int number) const;
   /// Until every rank has told `lines` lines; false when the limit passes first.
   bool wait_for_lines(std::size_t lines, std::chrono::milliseconds limit);
+  /// The same for some ranks only.
+  bool wait_for_lines_of(const std::vector<int>& ranks, std::size_t lines,
+                         std::chrono::milliseconds limit);
   /// Until every rank has ended; those still there at the limit are killed.
   std::vector<Told> finish(std::chrono::milliseconds limit);
 

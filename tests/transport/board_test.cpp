@@ -61,6 +61,21 @@ TEST(Board, long_windows_take_all_slots_in_turn) {
   EXPECT_EQ(seen.size(), 4U);
 }
 
+// It was seen there while we were in the operation before: that must not count as having looked.
+TEST(Board, a_rank_ahead_of_us_in_another_operation_is_found_out) {
+  Segment segment(2, small_slots(2));
+  Rank slow(segment, 0), ahead(segment, 1);
+  const auto last = slow.board.first() + 8;
+  ahead.board.post(last);
+  ahead.board.begin({2, 0x1234}, 8);
+  ahead.board.post(ahead.board.first() + 1);
+  EXPECT_TRUE(slow.board.reached(1, last));
+  EXPECT_EQ(slow.board.mismatch(), -1);
+  slow.board.begin({2, 0x5678}, 8);
+  EXPECT_FALSE(slow.board.reached(1, slow.board.first() + 1));
+  EXPECT_EQ(slow.board.mismatch(), 1);
+}
+
 // A sleeper that is woken before all are there would go back to sleep, and each of those wakes
 // costs more than the exchange.
 TEST(Doorbell, wakes_whoever_waits_for_everyone_only_when_the_last_has_come) {

@@ -117,5 +117,26 @@ TEST(Routed, a_rank_a_host_needs_no_routes) {
   expect_none(on_nodes({0, 1, 2}, [](Communicator& c) { EXPECT_EQ(c.transport(), "local"); }));
 }
 
+TEST(Routed, whoever_is_left_goes_on) {
+  for (const int leaves : {0, 1, 3})
+    expect_none(on_nodes({0, 0, 1, 1}, [&](Communicator& c) {
+      const int self = c.rank();
+      std::vector<std::int64_t> data{1 << self};
+      c.allreduce(std::span(data));
+      if (self == leaves) return;
+      EXPECT_THROW(
+          {
+            while (true) c.allreduce(std::span(data));
+          },
+          Error);
+      auto next = c.shrink();
+      EXPECT_EQ(next.size(), 3);
+      EXPECT_EQ(next.rank(), self - (self > leaves ? 1 : 0));
+      data[0] = 1 << self;
+      next.allreduce(std::span(data));
+      EXPECT_EQ(data[0], 15 - (1 << leaves));
+    }));
+}
+
 }  // namespace
 }  // namespace sinew

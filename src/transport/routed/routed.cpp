@@ -5,6 +5,7 @@
 #include <optional>
 #include <set>
 
+#include "transport/hotline.hpp"
 #include "transport/shared_transport.hpp"
 
 namespace sinew {
@@ -17,6 +18,32 @@ constexpr NodeLink kLink{.message_ns = 20'000, .byte_ns = 0.8};
 // Without a socket that shared memory can wake a rank by, it looks up this often.
 constexpr auto kNap = 1ms;
 constexpr int kLooks = 50;  // both ways, yielding in between, before it sleeps
+
+class Routed;
+
+// Words go by the sockets, which reach everyone.
+class RoutedHotline final : public Hotline {
+ public:
+  explicit RoutedHotline(Routed& routed) : routed_(routed) {}
+  [[nodiscard]] std::size_t longest() const noexcept override { return far().longest(); }
+  bool tell(int peer, std::span<const std::byte> message) noexcept override {
+    return far().tell(peer, message);
+  }
+  std::size_t hear(int peer, std::span<std::byte> message) noexcept override {
+    return far().hear(peer, message);
+  }
+  bool is_gone(int peer) noexcept override { return far().is_gone(peer); }
+  [[nodiscard]] std::string last_seen(int peer) const override { return far().last_seen(peer); }
+  void conclude(std::uint64_t ballot) noexcept override { far().conclude(ballot); }
+  std::uint64_t concluded() noexcept override { return far().concluded(); }
+  void rest() noexcept override { far().rest(); }
+  std::unique_ptr<Transport> regroup(const Regroup& whom, Deadline deadline,
+                                     const Check& check) override;
+
+ private:
+  [[nodiscard]] Hotline& far() const noexcept;
+  Routed& routed_;
+};
 
 class Routed final : public Transport {
  public:
@@ -90,7 +117,10 @@ class Routed final : public Transport {
     return is_near(peer) ? note(near_->mismatched(near_rank(peer)), *near_, far_.get())
                          : note(far_->mismatched(peer), *far_, near_.get());
   }
-  [[nodiscard]] Failure failure() const override { return failed_ ? *failed_ : far_->failure(); }
+  [[nodiscard]] Failure failure() const override {
+    auto failure = far_->failure();
+    return failed_ && failure.code != Errc::expelled ? *failed_ : failure;
+  }
   [[nodiscard]] std::string who_is_late() const override { return far_->who_is_late(); }
   void poison(const Failure& failure) noexcept override {
     if (!failed_) failed_ = failure;
@@ -98,20 +128,30 @@ class Routed final : public Transport {
     far_->poison(failure);
   }
 
+  Hotline* hotline() noexcept override { return &hotline_; }
+
   std::unique_ptr<Transport> subset(std::span<const int> members, std::string_view label,
                                     Deadline deadline) override {
+    return part_of(members, [&](Transport& way, std::span<const int> those) {
+      return way.subset(those, label, deadline);
+    });
+  }
+
+ private:
+  friend class RoutedHotline;
+  template <class Make>
+  std::unique_ptr<Transport> part_of(std::span<const int> members, Make make) {
     Routes part;
     std::vector<int> mine;
     for (const int member : members) {
       part.node_of.push_back(node_of_[static_cast<std::size_t>(member)]);
       if (is_near(member)) mine.push_back(near_rank(member));
     }
-    part.far = far_->subset(members, label, deadline);
-    if (mine.size() > 1) part.near = near_->subset(mine, label, deadline);
+    part.far = make(*far_, members);
+    if (mine.size() > 1) part.near = make(*near_, std::span<const int>(mine));
     return route(std::move(part));
   }
 
- private:
   [[nodiscard]] int own_node() const noexcept {
     return node_of_[static_cast<std::size_t>(far_->rank())];
   }
@@ -146,10 +186,20 @@ class Routed final : public Transport {
   std::vector<int> node_of_;
   std::vector<int> near_rank_;  // of each rank, in near_; -1: it is on another host
   std::optional<Failure> failed_;
+  RoutedHotline hotline_{*this};
   SharedTransport* shared_ = nullptr;  // near_
   bool wakes_ = false;                 // near ranks wake this one while it sleeps in far_
   int looks_ = 0;                      // in a row that found nothing
 };
+
+Hotline& RoutedHotline::far() const noexcept { return *routed_.far_->hotline(); }
+
+std::unique_ptr<Transport> RoutedHotline::regroup(const Regroup& whom, Deadline deadline,
+                                                  const Check& check) {
+  return routed_.part_of(whom.members, [&](Transport& way, std::span<const int> those) {
+    return way.hotline()->regroup({those, whom.epoch, whom.label}, deadline, check);
+  });
+}
 
 }  // namespace
 

@@ -26,6 +26,9 @@ class ControlLink {
   bool read(const Handler& handler);
   [[nodiscard]] std::string why() const;
 
+  /// Whether the other end closed it, or its process died. Otherwise it only went silent.
+  [[nodiscard]] bool was_closed() const noexcept { return fault_.empty() && stream_.was_closed(); }
+
   [[nodiscard]] const Socket& socket() const noexcept { return stream_.socket(); }
 
  private:

@@ -146,6 +146,7 @@ class Joining {
 
   // Waits until something can move, and moves it.
   void step() {
+    if (join_.check) join_.check();
     auto wake = deadline_;
     std::vector<pollfd> entries;
     entries.push_back({listener_.get(), POLLIN, 0});
@@ -155,8 +156,9 @@ class Joining {
       wake = std::min(wake, one.until);
     }
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(wake - Clock::now()).count();
-    const int ready = poll(entries.data(), entries.size(),
-                           static_cast<int>(std::clamp<std::int64_t>(left, 0, 1000)));
+    const int ready =
+        poll(entries.data(), entries.size(),
+             static_cast<int>(std::clamp<std::int64_t>(left, 0, join_.check ? 20 : 1000)));
     if (ready < 0 && errno != EINTR)
       throw Error(Errc::system, fmt::format("poll: {}", std::strerror(errno)));
     const auto now = Clock::now();

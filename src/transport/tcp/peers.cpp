@@ -25,6 +25,7 @@ constexpr Clock::duration kRareBeats = 5s;        // in a wait that lasts
 constexpr Clock::duration kSilence = 500ms;       // of a rank that should be waiting like us
 constexpr auto kAnswer = 1s;                      // to the question what a rank has called
 constexpr auto kExplain = 1s;                     // from a closed connection to its reason
+constexpr std::size_t kMostNotices = 256;         // that nobody has asked for, from one rank
 
 // Bytes that were sent and that the other machine has not acknowledged, whatever its rank is doing.
 int in_flight(const Socket& socket) {
@@ -108,6 +109,7 @@ void Peers::read(int peer) {
       });
   if (goes_on) return;
   state(peer).open = false;
+  state(peer).gone = link(peer).was_closed();
   epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, link(peer).socket().get(), nullptr);
   if (!state(peer).left)
     take_failure({Errc::peer_lost, peer,
@@ -138,6 +140,16 @@ void Peers::take(int peer, const wire::Frame& frame, std::span<const std::byte> 
       break;
     case wire::Kind::poison:
       if (auto failure = wire::decode_failure(payload)) take_failure(*failure);
+      break;
+    case wire::Kind::notice:
+      if (from.notices.size() < kMostNotices)
+        from.notices.emplace_back(payload.begin(), payload.end());
+      break;
+    case wire::Kind::concluded:
+      if (concluded_ == 0) conclude(frame.total);
+      break;
+    case wire::Kind::word:
+      take_word(payload);
       break;
   }
 }

@@ -4,6 +4,7 @@
 
 #include <array>
 #include <deque>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -23,7 +24,7 @@ class Peers {
   /// Readable when one of the control connections is.
   [[nodiscard]] int descriptor() const noexcept { return epoll_.get(); }
   [[nodiscard]] bool failed() const noexcept { return failure_.has_value(); }
-  [[nodiscard]] Failure failure() const { return failure_.value_or(Failure{}); }
+  [[nodiscard]] Failure failure() const;
 
   void enter(OpTag tag, const OpDescriptor& descriptor) noexcept;
   [[nodiscard]] OpTag entered() const noexcept { return entered_; }
@@ -49,9 +50,28 @@ class Peers {
 
   [[nodiscard]] std::string who_is_late() const;
 
+  // What goes on after a failure.
+  /// Reads and sends whatever can be, poisoned or not.
+  void listen() noexcept;
+  /// False: no room now.
+  bool tell(int peer, wire::Kind kind, std::span<const std::byte> payload) noexcept;
+  /// The next notice from `peer`, or empty.
+  std::vector<std::byte> take_notice(int peer);
+  /// What somebody has said about `key`.
+  std::optional<std::string> take_word(const std::string& key);
+  /// Whether `peer` closed its end, or died; all it said has been read by then.
+  [[nodiscard]] bool is_gone(int peer) const noexcept {
+    return states_[static_cast<std::size_t>(peer)].gone;
+  }
+  void conclude(std::uint64_t ballot) noexcept;
+  [[nodiscard]] std::uint64_t concluded() const noexcept { return concluded_; }
+  [[nodiscard]] std::string last_seen(int peer) const;
+
  private:
   struct State {
-    bool open = false;                    // the connection is usable
+    bool open = false;  // the connection is usable
+    bool gone = false;  // its end was closed
+    std::deque<std::vector<std::byte>> notices{};
     std::optional<std::uint32_t> left{};  // said goodbye after this operation
     std::uint32_t sequence = 0;           // the last operation it was seen in
     Clock::time_point heard{};
@@ -70,6 +90,7 @@ class Peers {
   void read(int peer);
   void take(int peer, const wire::Frame& frame, std::span<const std::byte> payload);
   void take_failure(const Failure& failure);
+  void take_word(std::span<const std::byte> payload);
   void watch_machine(int peer, Clock::time_point now) noexcept;
   Progress look_around() noexcept;
   [[nodiscard]] std::string difference(int peer) const;
@@ -87,6 +108,8 @@ class Peers {
   Clock::time_point last_beat_{};
   std::uint32_t beats_ = 0;  // in this operation
   bool has_left_ = false;
+  std::uint64_t concluded_ = 0;  // ballot by which some went on
+  std::map<std::string, std::string> words_;
 };
 
 }  // namespace sinew::tcp

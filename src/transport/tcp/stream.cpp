@@ -1,5 +1,7 @@
 #include "transport/tcp/stream.hpp"
 
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <sys/uio.h>
 
 #include <cstring>
@@ -21,6 +23,16 @@ struct Parts {
 };
 
 bool is_transient(int error) { return error == EAGAIN || error == EINTR || error == ENOBUFS; }
+
+// After a long silence a reset may come from a machine that has only given the connection up. Each
+// machine answers the other's questions (see tune()) every few seconds while it is there.
+bool was_near(const Socket& socket) noexcept {
+  constexpr std::uint32_t kRecentMs = 12'000;
+  tcp_info info{};
+  socklen_t bytes = sizeof info;
+  return getsockopt(socket.get(), IPPROTO_TCP, TCP_INFO, &info, &bytes) == 0 &&
+         info.tcpi_last_ack_recv < kRecentMs;
+}
 
 /// Goes on with the second part when the first is through.
 template <class Part, class Move>
@@ -55,6 +67,11 @@ std::ptrdiff_t Stream::recv(std::span<std::byte> head, std::span<std::byte> rest
   if (got < 0 && is_transient(errno)) return 0;
   error_ = got < 0 ? errno : 0;
   return kOver;
+}
+
+bool Stream::was_closed() const noexcept {
+  if (!tls_ && error_ == 0) return true;
+  return !is_damaged() && (tls_ || error_ == ECONNRESET) && was_near(socket_);
 }
 
 std::string Stream::why() const {

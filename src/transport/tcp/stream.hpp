@@ -29,6 +29,8 @@ class Stream {
   [[nodiscard]] std::string why() const;
   /// After kOver: whether something came that the peer has not sent so.
   [[nodiscard]] bool is_damaged() const noexcept { return tls_ && tls_->is_damaged(); }
+  /// After kOver: whether the peer closed it, or died. Otherwise it only went silent.
+  [[nodiscard]] bool was_closed() const noexcept;
   [[nodiscard]] const Socket& socket() const noexcept { return socket_; }
 
  private:

@@ -6,18 +6,48 @@
 
 #include <sinew/error.hpp>
 #include "transport/tcp/mesh.hpp"
+#include "transport/tcp/relay.hpp"
 #include "transport/tcp/tcp_transport.hpp"
 
 namespace sinew::tcp {
 
 std::unique_ptr<Transport> TcpTransport::subset(std::span<const int> members,
                                                 std::string_view label, Deadline deadline) {
+  return join_tcp(part(members, label,
+                       [this] {
+                         if (peers_.poll() != Progress::failed) return;
+                         const auto why = failure();
+                         throw Error(why.code, why.why, {.rank = join_.rank, .peer = why.peer});
+                       }),
+                  deadline);
+}
+
+TcpJoin TcpTransport::part(std::span<const int> members, std::string_view label,
+                           const Check& check) const {
   auto part = join_;
   part.group = fmt::format("{}/{}", join_.group, label);
   part.rank =
       static_cast<int>(std::find(members.begin(), members.end(), join_.rank) - members.begin());
   part.size = static_cast<int>(members.size());
-  return join_tcp(part, deadline);
+  part.store = std::make_shared<Relay>(own_peers_, join_.rank,
+                                       std::vector<int>(members.begin(), members.end()), check);
+  part.check = check;
+  return part;
+}
+
+// A rank that was given up finds the conclusion on its connections, as long as they are open.
+std::unique_ptr<Transport> TcpTransport::regroup(const Regroup& whom, Deadline deadline,
+                                                 const Check& check) {
+  auto next = part(whom.members, whom.label, check);
+  next.epoch = whom.epoch;
+  next.previous = own_peers_;
+  for (int peer = 0; peer < size(); ++peer)
+    if (std::find(whom.members.begin(), whom.members.end(), peer) == whom.members.end() &&
+        !peers_.is_gone(peer)) {
+      next.kept.push_back(own_peers_);
+      break;
+    }
+  return join_tcp(next, deadline);
 }
 
 }  // namespace sinew::tcp

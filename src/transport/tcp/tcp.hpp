@@ -5,8 +5,10 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include <sinew/transport.hpp>
+#include "transport/hotline.hpp"
 #include "transport/rendezvous/store.hpp"
 #include "transport/trust/token.hpp"
 
@@ -32,6 +34,11 @@ struct TcpJoin {
   std::string group = "all";
   TcpOptions options;
   int cores = 0;  // processors all ranks together may use; 0: find out
+  Check check{};  // called while others are waited for, when joining; empty: nobody knows more
+  /// Connections of earlier epochs, which ranks that were given up will look at: of the last, and
+  /// of those in which somebody was.
+  std::shared_ptr<void> previous{};
+  std::vector<std::shared_ptr<void>> kept{};
 };
 
 /// Returns when this rank is connected to all others. Throws Error{timeout} that names who is

@@ -55,12 +55,17 @@ TcpTransport::TcpTransport(const TcpJoin& join, Mesh mesh)
       slots_{join.options.streams},
       chunk_(join.options.chunk),
       connections_(take_data(mesh, slots_, chunk_)),
-      peers_(join.rank, join.epoch, take_control(mesh)),
+      own_peers_(std::make_shared<Peers>(join.rank, join.epoch, take_control(mesh))),
+      peers_(*own_peers_),
+      hotline_(peers_, [this](const Regroup& whom, Deadline deadline,
+                              const Check& check) { return regroup(whom, deadline, check); }),
       waiter_(peers_.descriptor(),
               2 * static_cast<std::size_t>(join.size) * static_cast<std::size_t>(slots_.count()),
               join.size > cores_),
       sending_(static_cast<std::size_t>(join.size) * kChannels),
       receiving_(sending_.size()) {
+  if (join_.check) join_.store = nullptr;  // both were for joining only
+  join_.check = nullptr;
   for (auto* flows : {&sending_, &receiving_})
     for (std::size_t i = 0; i < flows->size(); ++i)
       (*flows)[i].next.resize(

@@ -7,6 +7,7 @@
 #include "transport/tcp/connection.hpp"
 #include "transport/tcp/mesh.hpp"
 #include "transport/tcp/peers.hpp"
+#include "transport/tcp/tcp_hotline.hpp"
 
 namespace sinew::tcp {
 
@@ -36,6 +37,7 @@ class TcpTransport final : public Transport {
   [[nodiscard]] Failure failure() const override { return peers_.failure(); }
   [[nodiscard]] std::string who_is_late() const override { return peers_.who_is_late(); }
   void poison(const Failure& failure) noexcept override { peers_.poison(failure); }
+  Hotline* hotline() noexcept override { return &hotline_; }
   std::unique_ptr<Transport> subset(std::span<const int> members, std::string_view label,
                                     Deadline deadline) override;
 
@@ -69,13 +71,18 @@ class TcpTransport final : public Transport {
   Progress ended(Connection& connection, Gate& gate, int peer, bool awaited) noexcept;
   Progress not_parked() noexcept;
   void linger() noexcept;
+  [[nodiscard]] TcpJoin part(std::span<const int> members, std::string_view label,
+                             const Check& check) const;
+  std::unique_ptr<Transport> regroup(const Regroup& whom, Deadline deadline, const Check& check);
 
   TcpJoin join_;
   int cores_;
   Slots slots_;
   std::size_t chunk_;
   std::vector<std::vector<Connection>> connections_;  // [peer][slot - 1]
-  Peers peers_;
+  std::shared_ptr<Peers> own_peers_;                  // a later epoch may keep them
+  Peers& peers_;
+  TcpHotline hotline_;
   Waiter waiter_;
   std::vector<Flow> sending_, receiving_;
   bool moved_ = false;     // bytes, since the last park: even if no frame became complete

@@ -73,7 +73,7 @@ std::vector<std::byte> encode_failure(const Failure& failure) {
 std::optional<Failure> decode_failure(std::span<const std::byte> payload) {
   if (payload.size() < kFailureHead || payload.size() > kFailureHead + kMostText) return {};
   const auto code = get<std::uint8_t>(payload.data());
-  if (code > static_cast<std::uint8_t>(Errc::system)) return {};
+  if (code > static_cast<std::uint8_t>(Errc::minority)) return {};
   const auto* text = reinterpret_cast<const char*>(payload.data()) + kFailureHead;
   return Failure{static_cast<Errc>(code),
                  static_cast<std::int32_t>(get<std::uint32_t>(payload.data() + 4)),

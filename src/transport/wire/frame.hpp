@@ -34,8 +34,11 @@ enum class Kind : std::uint8_t {
   history,    // the operations entered last, as payload; `total` 1: and yours, please
   poison,     // the communicator is of no use any more; why, as payload
   goodbye,    // leaves after operation `sequence`; the history, as payload
+  notice,     // of who decides who goes on after a failure; as payload
+  concluded,  // that is decided, by ballot `total`; whoever did not take part is given up
+  word,       // of a rank that is about to connect anew: a key, a zero byte, a value
 };
-inline constexpr std::uint8_t kKinds = 5;
+inline constexpr std::uint8_t kKinds = 8;
 
 struct Frame {
   Kind kind = Kind::data;

@@ -20,7 +20,9 @@ using trace::ProfileKey;
 using trace::Totals;
 
 std::string short_name(const std::string& routine) {
-  return routine.starts_with("MPI_") ? routine.substr(4) : routine;
+  // Not "MPI_ALLREDUCE", which is an activity of Horovod.
+  const bool is_routine = routine.starts_with("MPI_") && routine.size() > 5 && routine[5] >= 'a';
+  return is_routine ? routine.substr(4) : routine;
 }
 
 /// The share of the compared time that was waiting for others; "" where nothing was compared.

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 
@@ -31,7 +32,7 @@ bool Lines::next() {
 }
 
 std::string Lines::complaint(std::string_view why) const {
-  return fmt::format("{}:{}: {}", name_, number_, why);
+  return fmt::format("{}:{}: {}", name_, std::max<std::size_t>(number_, 1), why);
 }
 
 void Lines::fail(std::string_view why) const {

@@ -80,7 +80,7 @@ std::optional<Polling> find_polling(const Profile& profile) {
   found.small_calls = small->second.calls;
   found.small_ns = small->second.total_ns;
   found.elapsed_ns = rank->elapsed_ns;
-  std::uint64_t most_moved = 0, most_called = 0;
+  std::uint64_t most_moved = 0;
   for (const auto& [bytes, totals] : sizes) {
     found.all_ns += totals.total_ns;
     if (bytes < kWorkBytes) continue;
@@ -92,14 +92,12 @@ std::optional<Polling> find_polling(const Profile& profile) {
     }
   }
   if (found.steps == 0 || found.per_step() < kFewPerStep) return {};
-  // Of the sizes that are called as often as there are steps, the least.
   for (const auto& [bytes, totals] : sizes)
-    if (bytes >= kWorkBytes && totals.calls > most_called && most_called < found.steps &&
-        totals.calls <= found.steps) {
-      most_called = totals.calls;
+    if (bytes >= kWorkBytes && totals.calls == found.steps && found.next_bytes == 0) {
       found.next_bytes = bytes;
       found.next_mean_ns = totals.total_ns / static_cast<double>(totals.calls);
     }
+  found.quickest_ns = small->second.shortest_ns;
   if (small->second.resolved_ns > 0)
     found.waited_share = small->second.waited_ns / small->second.resolved_ns;
   return found;

@@ -16,9 +16,10 @@ struct Polling {
   std::uint64_t steps = 0;  // calls of the size that moves the most
   std::uint64_t work_calls = 0, work_bytes = 0;
   double all_ns = 0, elapsed_ns = 0;  // of all allreduces, of the rank
-  // The least of the larger ones whose time is known: what size alone would cost.
+  // Of the larger ones, the least that is called once a step: what size alone would cost.
   std::uint64_t next_bytes = 0;
   double next_mean_ns = 0;
+  double quickest_ns = 0;              // of the small ones; 0: not known
   std::optional<double> waited_share;  // measured, of the small ones
 
   [[nodiscard]] double per_step() const;

@@ -56,12 +56,20 @@ Finding explain(const Polling& p) {
                           static_cast<double>(small_total + p.work_bytes)),
                   seconds(p.small_ns), percent(p.small_ns, p.all_ns),
                   percent(p.small_ns, p.elapsed_ns))};
-  if (p.next_bytes > 0 && p.next_mean_ns > 0)
+  // Only a size that costs about as much shows that size is not what costs.
+  constexpr double kAboutAsMuch = 4;
+  if (p.next_bytes > 0 && p.next_mean_ns > 0 && p.next_mean_ns < kAboutAsMuch * p.mean_ns())
     finding.arithmetic.push_back(fmt::format(
         "One takes {:.0f} us; one of {} bytes, {} times as many, takes {:.0f} us, {:.2f} times as "
         "long. The time does not follow the size: it is waiting, not transfer.",
         micros(p.mean_ns()), grouped(p.next_bytes), grouped(p.next_bytes / p.small_bytes),
         micros(p.next_mean_ns), p.next_mean_ns / p.mean_ns()));
+  if (p.quickest_ns > 0)
+    finding.arithmetic.push_back(fmt::format(
+        "The quickest took {:.1f} us, the mean {:.1f} us. If nobody waited in the quickest, "
+        "{:.0f} % of the time is waiting.",
+        micros(p.quickest_ns), micros(p.mean_ns()),
+        percent(p.mean_ns() - p.quickest_ns, p.mean_ns())));
   if (p.waited_share)
     finding.arithmetic.push_back(
         fmt::format("Measured: {:.0f} % of their time passed before the last rank had come.",

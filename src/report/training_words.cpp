@@ -57,7 +57,7 @@ Finding explain(const Polling& p) {
                   seconds(p.small_ns), percent(p.small_ns, p.all_ns),
                   percent(p.small_ns, p.elapsed_ns))};
   // Only a size that costs about as much shows that size is not what costs.
-  constexpr double kAboutAsMuch = 4;
+  constexpr double kAboutAsMuch = 2;
   if (p.next_bytes > 0 && p.next_mean_ns > 0 && p.next_mean_ns < kAboutAsMuch * p.mean_ns())
     finding.arithmetic.push_back(fmt::format(
         "One takes {:.0f} us; one of {} bytes, {} times as many, takes {:.0f} us, {:.2f} times as "

@@ -67,6 +67,8 @@ int run_import(int argc, char** argv) {
     files.push_back(std::make_unique<FileText>(path));
     sources.push_back({path == "-" ? "standard input" : path, files.back()->text()});
   }
+  output.title = fmt::format("Communication in {}", fmt::join(paths, ", "));
+  output.command = command_line("sinew import", argc, argv);
   write_profile(imports::import_profile(sources), output);
   return kFine;
 }

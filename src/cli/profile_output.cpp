@@ -15,6 +15,7 @@
 #include "cli/profile_report.hpp"
 #include "report/finding.hpp"
 #include "report/mpitrace_text.hpp"
+#include "report/report_page.hpp"
 
 namespace sinew {
 namespace {
@@ -23,7 +24,8 @@ using report::MpitraceLayout;
 using trace::Profile;
 using trace::RankProfile;
 
-constexpr std::array<std::string_view, 4> kFormats{"text", "json", "mpitrace", "mpitrace-older"};
+constexpr std::array<std::string_view, 7> kFormats{
+    "text", "html", "md", "json", "profile-json", "mpitrace", "mpitrace-older"};
 
 const RankProfile& rank_with_calls(const Profile& profile, int number) {
   for (const auto& rank : profile.ranks)
@@ -97,7 +99,8 @@ void print_text(const Profile& profile, std::size_t rows) {
 
 void add_output_options(CLI::App& app, ProfileOutput& output) {
   app.add_option("--format", output.format,
-                 "text (default), json, mpitrace, or mpitrace-older: its layout before 2019");
+                 "text (default), html (one page with charts), md, json, profile-json (every row), "
+                 "mpitrace, or mpitrace-older: its layout before 2019");
   app.add_option("-o,--output", output.folder,
                  "folder for mpitrace's files mpi_profile.JOB.RANK; else rank 0's is printed");
   app.add_option("--ranks", output.ranks,
@@ -115,7 +118,13 @@ void write_profile(const Profile& profile, const ProfileOutput& output) {
   if (!format.starts_with("mpitrace") && !output.folder.empty())
     throw Error(Errc::invalid_argument,
                 "-o is for --format mpitrace, which has several files; redirect other formats");
-  if (format == "json")
+  if (format == "html")
+    fmt::print("{}", report::to_html(report::summarize(profile), output.title, output.command));
+  else if (format == "md")
+    fmt::print("{}", report::to_markdown(report::summarize(profile), output.title, output.command));
+  else if (format == "json")
+    fmt::print("{}", report::to_json(report::summarize(profile)));
+  else if (format == "profile-json")
     fmt::print("{}", profile_json(profile));
   else if (format == "mpitrace")
     write_mpitrace(profile, output, MpitraceLayout::today);

@@ -15,6 +15,7 @@ struct ProfileOutput {
   std::string job = "0";
   std::size_t rows = 12;
   bool json = false;
+  std::string title, command;  // of pages: what it is about, and how to make it again
 };
 
 void add_output_options(CLI::App& app, ProfileOutput& output);

@@ -1,4 +1,6 @@
 // `sinew report`: what a run communicated, in the format one wants.
+#include <fmt/format.h>
+
 #include "cli/arguments.hpp"
 #include "cli/profile_folder.hpp"
 #include "cli/profile_output.hpp"
@@ -17,6 +19,8 @@ int run_report(int argc, char** argv) {
   app.add_option("folder", folder, "of a run: what `sinew profile` named")->required();
   add_output_options(app, output);
   if (const auto status = parse(app, argc, argv)) return *status;
+  output.title = fmt::format("Communication of {}", folder);
+  output.command = command_line("sinew report", argc, argv);
   write_profile(trace::summarize(read_folder(folder)), output);
   return kFine;
 }

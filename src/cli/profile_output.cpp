@@ -8,6 +8,7 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 
 #include <sinew/error.hpp>
 #include "base/text.hpp"
@@ -24,8 +25,8 @@ using report::MpitraceLayout;
 using trace::Profile;
 using trace::RankProfile;
 
-constexpr std::array<std::string_view, 7> kFormats{
-    "text", "html", "md", "json", "profile-json", "mpitrace", "mpitrace-older"};
+constexpr std::array<std::string_view, 8> kFormats{
+    "text", "html", "md", "json", "csv", "profile-json", "mpitrace", "mpitrace-older"};
 
 const RankProfile& rank_with_calls(const Profile& profile, int number) {
   for (const auto& rank : profile.ranks)
@@ -82,27 +83,54 @@ void write_mpitrace(const Profile& profile, const ProfileOutput& output, Mpitrac
                mpitrace_text(profile, rank_with_calls(profile, rank), chosen, layout));
 }
 
-void print_text(const Profile& profile, std::size_t rows) {
-  fmt::print("{}", profile_text(profile, rows));
+std::string text_of(const Profile& profile, std::size_t rows) {
+  auto text = profile_text(profile, rows);
   const auto findings = report::find_all(profile);
-  if (findings.empty()) return;
-  fmt::print("\n");
-  const auto text = report::findings_text(findings);
-  for (const auto line : split(text, '\n')) {
-    if (line.empty() && line.data() == text.data() + text.size()) break;
+  if (findings.empty()) return text;
+  text += '\n';
+  const auto words = report::findings_text(findings);
+  for (const auto line : split(words, '\n')) {
+    if (line.empty() && line.data() == words.data() + words.size()) break;
     const auto indent = std::min(line.find_first_not_of(" -"), line.size());
-    fmt::print("{}\n", wrapped(line, 80, indent));
+    text += wrapped(line, 80, indent) + '\n';
   }
+  return text;
+}
+
+using Files = std::vector<std::pair<std::string, std::string>>;  // name and text
+
+Files files_of(const Profile& profile, const ProfileOutput& output, std::string_view format) {
+  if (format == "text") return {{"report.txt", text_of(profile, output.rows)}};
+  if (format == "profile-json") return {{"profile.json", profile_json(profile)}};
+  const auto summary = report::summarize(profile);
+  if (format == "html")
+    return {{"report.html", report::to_html(summary, output.title, output.command)}};
+  if (format == "md")
+    return {{"report.md", report::to_markdown(summary, output.title, output.command)}};
+  if (format == "csv") return report::to_csv(summary);
+  return {{"report.json", report::to_json(summary)}};
+}
+
+void write_files(const Files& files, const std::string& folder) {
+  if (folder.empty() && files.size() == 1) {
+    fmt::print("{}", files.front().second);
+    return;
+  }
+  if (folder.empty())
+    throw Error(Errc::invalid_argument, "that is several files; say where they go: -o FOLDER");
+  std::filesystem::create_directories(folder);
+  for (const auto& [name, text] : files) write_file(folder + "/" + name, text);
 }
 
 }  // namespace
 
 void add_output_options(CLI::App& app, ProfileOutput& output) {
   app.add_option("--format", output.format,
-                 "text (default), html (one page with charts), md, json, profile-json (every row), "
-                 "mpitrace, or mpitrace-older: its layout before 2019");
+                 "text (default), html (one page with charts), md, json, csv, profile-json (every "
+                 "row), mpitrace, mpitrace-older (its layout before 2019); several with commas");
   app.add_option("-o,--output", output.folder,
-                 "folder for mpitrace's files mpi_profile.JOB.RANK; else rank 0's is printed");
+                 "folder for the files: report.html, report.md ..., mpi_profile.JOB.RANK; else one "
+                 "is printed");
   app.add_option("--ranks", output.ranks,
                  "for mpitrace: these (0,3) or all; else rank 0 and those of the least, median and "
                  "most communication");
@@ -112,26 +140,22 @@ void add_output_options(CLI::App& app, ProfileOutput& output) {
 }
 
 void write_profile(const Profile& profile, const ProfileOutput& output) {
-  const std::string_view format = output.json ? std::string_view("json") : output.format;
-  if (std::find(kFormats.begin(), kFormats.end(), format) == kFormats.end())
-    throw Error(Errc::invalid_argument, unknown("format", format, kFormats));
-  if (!format.starts_with("mpitrace") && !output.folder.empty())
-    throw Error(Errc::invalid_argument,
-                "-o is for --format mpitrace, which has several files; redirect other formats");
-  if (format == "html")
-    fmt::print("{}", report::to_html(report::summarize(profile), output.title, output.command));
-  else if (format == "md")
-    fmt::print("{}", report::to_markdown(report::summarize(profile), output.title, output.command));
-  else if (format == "json")
-    fmt::print("{}", report::to_json(report::summarize(profile)));
-  else if (format == "profile-json")
-    fmt::print("{}", profile_json(profile));
-  else if (format == "mpitrace")
-    write_mpitrace(profile, output, MpitraceLayout::today);
-  else if (format == "mpitrace-older")
-    write_mpitrace(profile, output, MpitraceLayout::older);
-  else
-    print_text(profile, output.rows);
+  const std::string formats = output.json ? "json" : output.format;
+  for (const auto format : split(formats, ','))
+    if (std::find(kFormats.begin(), kFormats.end(), format) == kFormats.end())
+      throw Error(Errc::invalid_argument, unknown("format", format, kFormats));
+  Files files;
+  for (const auto format : split(formats, ',')) {
+    if (format.starts_with("mpitrace")) {
+      write_mpitrace(profile, output,
+                     format == "mpitrace" ? MpitraceLayout::today : MpitraceLayout::older);
+      continue;
+    }
+    auto more = files_of(profile, output, format);
+    files.insert(files.end(), std::make_move_iterator(more.begin()),
+                 std::make_move_iterator(more.end()));
+  }
+  if (!files.empty()) write_files(files, output.folder);
 }
 
 }  // namespace sinew

@@ -5,14 +5,16 @@
 #include "cli/profile_folder.hpp"
 #include "cli/profile_output.hpp"
 #include "cli/verbs.hpp"
+#include "report/timeline.hpp"
 #include "trace/profile.hpp"
 
 namespace sinew {
 
 int run_report(int argc, char** argv) {
   CLI::App app{
-      "Reports the traces in a folder: tables and what they mean, JSON, or the text layout of "
-      "mpitrace for scripts that read it.",
+      "Reports the traces in a folder: tables and what they mean, a page with charts, JSON, the "
+      "text layout of mpitrace for scripts that read it, or (--format perfetto) a timeline for "
+      "ui.perfetto.dev.",
       "sinew report"};
   std::string folder;
   ProfileOutput output;
@@ -21,7 +23,11 @@ int run_report(int argc, char** argv) {
   if (const auto status = parse(app, argc, argv)) return *status;
   output.title = fmt::format("Communication of {}", folder);
   output.command = command_line("sinew report", argc, argv);
-  write_profile(trace::summarize(read_folder(folder)), output);
+  const auto traces = read_folder(folder);
+  if (output.format == "perfetto")
+    fmt::print("{}", report::to_perfetto(traces));
+  else
+    write_profile(trace::summarize(traces), output);
   return kFine;
 }
 

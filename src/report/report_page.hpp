@@ -4,6 +4,8 @@
 
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "report/summary.hpp"
 
@@ -14,6 +16,8 @@ std::string to_html(const Summary& summary, std::string_view title, std::string_
 std::string to_markdown(const Summary& summary, std::string_view title, std::string_view command);
 /// The summary as JSON: schema "sinew-report", version 1. Figures only.
 std::string to_json(const Summary& summary);
+/// Every table as a file of its own: name and text.
+std::vector<std::pair<std::string, std::string>> to_csv(const Summary& summary);
 
 extern const std::string_view kReportPage;    // web/report.html
 extern const std::string_view kReportCharts;  // web/charts.min.js

@@ -157,5 +157,17 @@ TEST(ReportPage, names_from_outside_stay_text) {
   EXPECT_NO_THROW(nlohmann::json::parse(to_json(summary)));
 }
 
+TEST(Csv, has_every_table_and_quotes_what_needs_it) {
+  auto profile = two_ranks();
+  profile.ranks[0].host = "a,\"b\"";
+  std::map<std::string, std::string> files;
+  for (const auto& [name, text] : to_csv(summarize(profile))) files[name] = text;
+  EXPECT_EQ(files.size(), 4U);
+  EXPECT_NE(files["ranks.csv"].find("0,\"a,\"\"b\"\"\",true"), std::string::npos);
+  EXPECT_NE(files["sizes.csv"].find("MPI_Allreduce,4000,4,16000,4\n"), std::string::npos)
+      << files["sizes.csv"];
+  EXPECT_EQ(files["messages.csv"], "from,to,sent_bytes\n0,0,0\n0,1,1500\n1,0,0\n1,1,0\n");
+}
+
 }  // namespace
 }  // namespace sinew::report

@@ -123,17 +123,21 @@ class Selection {
       gradient_.data()[i] =
           static_cast<float>(layer * (u < 0 ? std::log(1 + 2 * u) : -std::log(1 - 2 * u)));
     }
-    std::memset(kept_.data(), 0, kElements * sizeof(float));
-    std::memset(sum_.data(), 0, kElements * sizeof(float));
+    least_ = sinew::kth_magnitude(gradient_.all(), items_).magnitude;
   }
 
+  // All in place, as steps are; nothing was kept before, so that each finds the same.
   void round() {
     const auto reducer = sinew::find_reducer(sinew::DType::f32, sinew::ReduceOp::sum);
     time(accumulate_, [&] {
       reducer.pair(reinterpret_cast<std::byte*>(kept_.data()),
                    reinterpret_cast<const std::byte*>(gradient_.data()), kElements);
     });
-    time(fused_, [&] { top_.accumulate(gradient_.all(), kept_.all(), sum_.all()); });
+    time(fused_, [&] {
+      sinew::accumulate_select(gradient_.all(), {kept_.all(), gone_}, kept_.all(), least_,
+                               {indices_.data(), values_.data(), items_}, false);
+    });
+    time(top_k_, [&] { top_.accumulate(gradient_.all(), {kept_.all(), gone_}, kept_.all()); });
     time(kth_, [&] { top_.choose(gradient_.all()); });
   }
 
@@ -141,8 +145,10 @@ class Selection {
     const double bare = median(accumulate_);
     state.counters["accumulate_ms"] = bare;
     state.counters["fused_ms"] = median(fused_);
+    state.counters["top_k_ms"] = median(top_k_);
     state.counters["kth_ms"] = median(kth_);
     state.counters["fused/accumulate"] = median(fused_) / bare;
+    state.counters["top_k/accumulate"] = median(top_k_) / bare;
     state.counters["kth/accumulate"] = median(kth_) / bare;
   }
 
@@ -150,7 +156,8 @@ class Selection {
   static constexpr std::size_t kElements = 27569568;
 
   template <class Work>
-  static void time(std::vector<double>& into, Work work) {
+  void time(std::vector<double>& into, Work work) {
+    std::memset(kept_.data(), 0, kElements * sizeof(float));
     const auto begin = std::chrono::steady_clock::now();
     work();
     const auto elapsed = std::chrono::steady_clock::now() - begin;
@@ -164,8 +171,12 @@ class Selection {
 
   std::size_t items_;
   sinew::TopK top_;
-  sinew::LargeBuffer<float> gradient_{kElements}, kept_{kElements}, sum_{kElements};
-  std::vector<double> accumulate_, fused_, kth_;
+  sinew::LargeBuffer<float> gradient_{kElements}, kept_{kElements};
+  std::vector<std::uint64_t> gone_ = std::vector<std::uint64_t>(kElements / 64 + 1);
+  sinew::LargeBuffer<std::uint32_t> indices_{items_ + sinew::kSelectSlack};
+  sinew::LargeBuffer<float> values_{items_ + sinew::kSelectSlack};
+  sinew::Magnitude least_ = 0;
+  std::vector<double> accumulate_, fused_, top_k_, kth_;
 };
 
 void selection(benchmark::State& state) {

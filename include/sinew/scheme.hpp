@@ -78,14 +78,21 @@ class ErrorFeedback {
   /// What earlier steps left.
   [[nodiscard]] std::span<const float> kept() const noexcept;
 
-  /// Begins a step whose sum a fused kernel writes: all of pending() must be written.
-  std::span<float> begin();
+  /// Begins a step whose sum a fused kernel writes: all of `sum`, which is gradient + kept, where
+  /// elements of `kept` count as 0 whose bit in `gone` is set. `sum` may be `kept`.
+  struct Step {
+    std::span<const float> kept;
+    std::span<const std::uint64_t> gone;
+    std::span<float> sum;
+  };
+  Step begin();
   /// Begins a step: pending() = gradient + kept().
   std::span<float> accumulate(std::span<const float> gradient);
   [[nodiscard]] std::span<float> pending() noexcept;
   [[nodiscard]] bool in_step() const noexcept { return in_step_; }
 
-  /// These elements were sent as they are.
+  /// These elements were sent as they are. They become 0 when someone looks, at the latest in the
+  /// next step, which passes by anyway.
   void take(std::span<const std::uint32_t> indices) noexcept;
   void commit();
 

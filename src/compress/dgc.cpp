@@ -82,8 +82,8 @@ class Dgc final : public Scheme {
     const auto items = items_now();
     if (!top_ || items != top_items_) top_.emplace(elements_, top_items_ = items);
     x.report.target_items = items;
-    const auto sum = x.feedback.begin();
-    return top_->accumulate(next_, x.feedback.kept(), sum);
+    const auto [kept, gone, sum] = x.feedback.begin();
+    return top_->accumulate(next_, {kept, gone}, sum);
   }
 
   // This rank's share of the norm allowed for all: P independent gradients of norm c / sqrt(P) add

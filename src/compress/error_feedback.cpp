@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 #include <numeric>
 #include <utility>
@@ -40,9 +41,47 @@ std::size_t TensorSpec::elements() const noexcept {
   return std::accumulate(shape.begin(), shape.end(), std::size_t{1}, std::multiplies<>());
 }
 
+namespace {
+
+// A bit for each element that was taken and is not yet 0.
+class Taken {
+ public:
+  explicit Taken(std::size_t elements) : words_((elements + 63) / 64) {}
+  void add(std::span<const std::uint32_t> indices) noexcept {
+    any_ = any_ || !indices.empty();
+    for (const auto index : indices) words_[index / 64] |= std::uint64_t{1} << index % 64;
+  }
+  void forget() noexcept {
+    if (std::exchange(any_, false)) std::fill(words_.begin(), words_.end(), 0);
+  }
+  void clear_in(std::span<float> values) noexcept {
+    if (!any_) return;
+    for (std::size_t word = 0; word < words_.size(); ++word)
+      for (auto bits = words_[word]; bits != 0; bits &= bits - 1)
+        values[word * 64 + static_cast<std::size_t>(std::countr_zero(bits))] = 0;
+    forget();
+  }
+  /// Empty if there is none.
+  [[nodiscard]] std::span<const std::uint64_t> words() const noexcept {
+    return any_ ? std::span(words_) : std::span<const std::uint64_t>();
+  }
+
+ private:
+  std::vector<std::uint64_t> words_;
+  bool any_ = false;
+};
+
+}  // namespace
+
 struct ErrorFeedback::Memory {
-  explicit Memory(std::size_t elements) : buffer(elements) {}
+  explicit Memory(std::size_t elements) : buffer(elements), taken(elements), before(elements) {}
+  std::span<float> settled() noexcept {
+    taken.clear_in(buffer.all());
+    return buffer.all();
+  }
   LargeBuffer<float> buffer;
+  Taken taken;
+  Taken before;  // without undo: while a kernel turns what was kept into a sum in the same place
 };
 
 ErrorFeedback::ErrorFeedback(std::vector<TensorSpec> layout, Undo undo)
@@ -55,7 +94,7 @@ ErrorFeedback& ErrorFeedback::operator=(ErrorFeedback&&) noexcept = default;
 ErrorFeedback::~ErrorFeedback() = default;
 
 std::span<const float> ErrorFeedback::kept() const noexcept {
-  return kept_ ? kept_->buffer.all() : std::span<float>();
+  return kept_ ? kept_->settled() : std::span<float>();
 }
 
 ErrorFeedback::Memory& ErrorFeedback::pending_memory() const noexcept {
@@ -63,14 +102,17 @@ ErrorFeedback::Memory& ErrorFeedback::pending_memory() const noexcept {
 }
 
 std::span<float> ErrorFeedback::pending() noexcept {
-  return in_step_ ? pending_memory().buffer.all() : std::span<float>();
+  return in_step_ ? pending_memory().settled() : std::span<float>();
 }
 
-std::span<float> ErrorFeedback::begin() {
+ErrorFeedback::Step ErrorFeedback::begin() {
   if (!kept_) clear();
   if (undo_ == Undo::yes && !pending_) pending_ = std::make_unique<Memory>(elements_);
+  auto& gone = undo_ == Undo::yes ? kept_->taken : kept_->before;
+  if (undo_ == Undo::no) std::swap(kept_->before, kept_->taken);
+  pending_memory().taken.forget();
   in_step_ = true;
-  return pending_memory().buffer.all();
+  return {kept_->buffer.all(), gone.words(), pending_memory().buffer.all()};
 }
 
 std::span<float> ErrorFeedback::accumulate(std::span<const float> gradient) {
@@ -78,19 +120,20 @@ std::span<float> ErrorFeedback::accumulate(std::span<const float> gradient) {
     throw Error(
         Errc::invalid_argument,
         fmt::format("a gradient of {} elements for a residual of {}", gradient.size(), elements_));
-  const auto sum = begin();
+  if (!kept_) clear();
+  const auto before = kept();  // all of it settled
+  const auto sum = begin().sum;
   if (elements_ == 0) return sum;
   const auto reducer = find_reducer(DType::f32, ReduceOp::sum);
   std::byte* const into = std::as_writable_bytes(sum).data();
-  const std::byte* const from[] = {std::as_bytes(gradient).data(), std::as_bytes(kept()).data()};
+  const std::byte* const from[] = {std::as_bytes(gradient).data(), std::as_bytes(before).data()};
   reducer.fold({&into, 1}, {from, 2}, elements_,
                undo_ == Undo::yes && elements_ >= kStreamingElements);
   return sum;
 }
 
 void ErrorFeedback::take(std::span<const std::uint32_t> indices) noexcept {
-  float* const sum = pending_memory().buffer.data();
-  for (const auto index : indices) sum[index] = 0;
+  pending_memory().taken.add(indices);
 }
 
 void ErrorFeedback::commit() {

@@ -18,7 +18,7 @@ GlobalThreshold::Share GlobalThreshold::find(Exchange& x, std::span<const float>
   Magnitude least = 0;
   std::uint64_t larger = 0, tied = 0;
   for (const auto& [shift, bins] : kDigits) {
-    mine_.assign(bins + 1, 0);  // the last is for what earlier digits have counted
+    mine_.assign(bins + 1, 0);  // the last is for what lies above the digit's range: nothing
     count_magnitudes(values, least, shift, mine_);
     counts_.assign(mine_.begin(), mine_.begin() + static_cast<std::ptrdiff_t>(bins));
     x.allreduce("thresholds", std::span(counts_));
@@ -27,9 +27,15 @@ GlobalThreshold::Share GlobalThreshold::find(Exchange& x, std::span<const float>
     tied = counts_[bin];
     least += static_cast<Magnitude>(bin) << shift;
     if (larger + tied <= k) return {least, kAll};  // all that is at least `least`
+    near_.resize(mine_[bin] + std::size_t{1});     // every element is stored, few stay
+    std::size_t count = 0;
+    for (const float value : values) {
+      near_[count] = value;
+      count += magnitude(value) - least < Magnitude{1} << shift ? 1 : 0;
+    }
+    values = std::span(near_).first(count);
   }
-  const auto mine = static_cast<std::uint64_t>(std::count_if(
-      values.begin(), values.end(), [&](float value) { return magnitude(value) == least; }));
+  const std::uint64_t mine = values.size();
   ties_.resize(static_cast<std::size_t>(x.size()));
   x.allgather("thresholds", std::span(&mine, 1), std::span(ties_));
   std::uint64_t left = k - larger;

@@ -25,6 +25,7 @@ class GlobalThreshold {
  private:
   std::vector<std::uint32_t> mine_;
   std::vector<std::uint64_t> counts_, ties_;
+  std::vector<float> near_;  // those that share the digits found so far with the k-th
 };
 
 }  // namespace sinew

@@ -96,8 +96,8 @@ class GTopk final : public Scheme {
  private:
   bool choose(Exchange& x) {
     const auto timed = x.time(Part::accumulate_select);
-    const auto sum = x.feedback.begin();
-    const auto chosen = top_.accumulate(x.gradient, x.feedback.kept(), sum);
+    const auto [kept, gone, sum] = x.feedback.begin();
+    const auto chosen = top_.accumulate(x.gradient, {kept, gone}, sum);
     mine_[0].indices.assign(chosen.indices.begin(), chosen.indices.end());
     mine_[0].values.assign(chosen.values.begin(), chosen.values.end());
     x.report.local_items = chosen.indices.size();

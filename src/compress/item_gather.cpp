@@ -1,7 +1,6 @@
 #include "compress/item_gather.hpp"
 
 #include <algorithm>
-#include <cstring>
 #include <numeric>
 
 namespace sinew {
@@ -35,10 +34,9 @@ void ItemGather::add_up(Exchange& x, std::span<const std::uint8_t> mine) {
   const std::byte* at = all_.data();
   for (std::size_t rank = 0; rank < sizes_.size(); at += sizes_[rank++])
     lists_.emplace_back(std::span(at, sizes_[rank]), 0, elements_, static_cast<int>(rank));
-  if (!x.gradient.empty()) std::memset(x.gradient.data(), 0, x.gradient.size_bytes());
-  const float divisor = x.divisor();
-  x.report.items = owner_.add(
-      lists_, [&](std::uint32_t index, float sum) { x.gradient[index] = sum / divisor; });
+  owner_.add(lists_);
+  write_sparse(x.gradient, owner_.items(), x.divisor());
+  x.report.items = owner_.items().indices.size();
 }
 
 }  // namespace sinew

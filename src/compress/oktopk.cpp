@@ -69,7 +69,7 @@ class OkTopk final : public Scheme {
     add_up(x);
     select_largest(x);
     send_to_all(x);
-    finish(x);
+    finish(x, chosen.indices);
     return Outcome::done;
   }
 
@@ -90,8 +90,8 @@ class OkTopk final : public Scheme {
  private:
   TopK::Chosen choose(Exchange& x) {
     const auto timed = x.time(Part::accumulate_select);
-    const auto sum = x.feedback.begin();
-    return top_.accumulate(x.gradient, x.feedback.kept(), sum);
+    const auto [kept, gone, sum] = x.feedback.begin();
+    return top_.accumulate(x.gradient, {kept, gone}, sum);
   }
 
   void cut_regions(Exchange& x, std::span<const std::uint32_t> indices) {
@@ -150,37 +150,21 @@ class OkTopk final : public Scheme {
                           static_cast<int>(rank));
       received_ += lists_.back().items();
     }
-    indices_.reserve(received_);
-    sums_.reserve(received_);
-    std::size_t count = 0;
-    owner_.add(lists_, [&](std::uint32_t index, float sum) {
-      indices_.data()[count] = index;
-      sums_.data()[count++] = sum;
-    });
-    count_ = count;
+    sums_.add(lists_);
   }
 
   // Of all owners' sums the k largest stay.
   void select_largest(Exchange& x) {
     const auto timed = x.time(Part::reduce);
-    auto [least, ties] = threshold_.find(x, {sums_.data(), count_}, target_);
-    std::size_t kept = 0;
-    for (std::size_t i = 0; i < count_; ++i) {
-      const auto m = magnitude(sums_.data()[i]);
-      const bool tied = m == least;
-      const bool stays = m > least || (tied && ties > 0);
-      indices_.data()[kept] = indices_.data()[i];
-      sums_.data()[kept] = sums_.data()[i];
-      ties -= tied && stays ? 1 : 0;
-      kept += stays ? 1 : 0;
-    }
-    count_ = kept;
+    const auto [least, ties] = threshold_.find(x, sums_.sums(), target_);
+    sums_.keep_largest(least, ties);
   }
 
   void send_to_all(Exchange& x) {
     const auto me = static_cast<std::size_t>(x.rank());
-    const auto bytes = encode_block(x, 0, count_, outgoing_, 0);
-    const std::uint64_t mine[] = {count_, received_, bytes};
+    const auto count = sums_.sums().size();
+    const auto bytes = encode_block(x, 0, count, outgoing_, 0);
+    const std::uint64_t mine[] = {count, received_, bytes};
     all_words_.resize(ranks_ * 3);
     x.allgather("counts", std::span<const std::uint64_t>(mine), std::span(all_words_));
     std::uint64_t total = 0, most = 0, total_received = 0, most_received = 0;
@@ -210,8 +194,9 @@ class OkTopk final : public Scheme {
   std::size_t encode_block(Exchange& x, std::size_t begin, std::size_t end, ByteBuffer& into,
                            std::size_t offset) {
     const auto timed = x.time(Part::encode);
-    auto* to = into.with_room(most_item_bytes(count_) + ranks_ * most_item_bytes(1)) + offset;
-    return encode_items({indices_.data() + begin, end - begin}, {sums_.data() + begin, end - begin},
+    const auto [indices, sums] = sums_.items();
+    auto* to = into.with_room(most_item_bytes(sums.size()) + ranks_ * most_item_bytes(1)) + offset;
+    return encode_items(indices.subspan(begin, end - begin), sums.subspan(begin, end - begin),
                         static_cast<std::uint32_t>(regions_[static_cast<std::size_t>(x.rank())]),
                         to);
   }
@@ -244,46 +229,46 @@ class OkTopk final : public Scheme {
   }
 
   // Writes the result, and takes out of the feedback what of it was ours.
-  void finish(Exchange& x) {
+  void finish(Exchange& x, std::span<const std::uint32_t> chosen) {
     const auto timed = x.time(Part::decode);
-    std::memset(x.gradient.data(), 0, x.gradient.size_bytes());
-    indices_.reserve(x.report.items);
-    sums_.reserve(x.report.items);
+    const auto items = static_cast<std::size_t>(x.report.items);
+    indices_.reserve(items);
+    values_.reserve(items);
     std::size_t count = 0;
     for_each_message([&](ItemReader& message) {
       ItemReader reader = message;  // a copy stays in registers
-      const auto room = static_cast<std::size_t>(x.report.items) - count;
       auto* const indices = indices_.data() + count;
-      auto* const sums = sums_.data() + count;
+      auto* const values = values_.data() + count;
+      const auto room = items - count;
       std::size_t i = 0;
       for (; !reader.at_end() && i < room; reader.advance()) {
         indices[i] = static_cast<std::uint32_t>(reader.index());
-        sums[i++] = reader.value();
+        values[i++] = reader.value();
       }
       if (!reader.at_end())
         throw Error(Errc::invalid_argument, "oktopk: owners sent more items than they announced");
       count += i;
       message = reader;
     });
-    place(x, {indices_.data(), count}, {sums_.data(), count});
+    const std::span<const std::uint32_t> indices(indices_.data(), count);
+    write_sparse(x.gradient, {indices, {values_.data(), count}}, x.divisor());
+    x.feedback.take(both(chosen, indices));
     x.feedback.commit();
   }
 
-  void place(Exchange& x, std::span<const std::uint32_t> indices, std::span<const float> sums) {
-    constexpr std::size_t kAhead = 32;  // items; each is a cache line of two arrays
-    float* const result = x.gradient.data();
-    float* const pending = x.feedback.pending().data();
-    const float divisor = x.divisor();
-    const auto top = top_.rule();
-    const std::size_t last = indices.empty() ? 0 : indices.size() - 1;
-    for (std::size_t i = 0; i < indices.size(); ++i) {
-      const auto ahead = indices[std::min(i + kAhead, last)];
-      __builtin_prefetch(result + ahead, 1);
-      __builtin_prefetch(pending + ahead, 1);
-      const auto index = indices[i];
-      result[index] = sums[i] / divisor;
-      pending[index] = top.chose(index, pending[index]) ? 0.0F : pending[index];
+  /// What came out and was chosen here: that is what this rank sent.
+  std::span<const std::uint32_t> both(std::span<const std::uint32_t> chosen,
+                                      std::span<const std::uint32_t> result) {
+    is_chosen_.resize(elements_ / 64 + 1);
+    for (const auto index : chosen) is_chosen_[index / 64] |= std::uint64_t{1} << index % 64;
+    sent_.resize(result.size() + 1);  // every index is stored, not every one stays
+    std::size_t count = 0;
+    for (const auto index : result) {
+      sent_[count] = index;
+      count += is_chosen_[index / 64] >> index % 64 & 1;
     }
+    for (const auto index : chosen) is_chosen_[index / 64] = 0;
+    return std::span(sent_).first(count);
   }
 
   // Messages come in the order of owners; a balanced block may hold those of several, and one
@@ -314,12 +299,13 @@ class OkTopk final : public Scheme {
   std::vector<std::uint64_t> regions_;
 
   TopK top_;
-  OwnerSum owner_;
+  OwnerSum sums_;  // of my region
   GlobalThreshold threshold_;
   ByteBuffer outgoing_, incoming_, block_;
-  LargeBuffer<std::uint32_t> indices_;  // of the sums of my region
-  LargeBuffer<float> sums_;
-  std::size_t count_ = 0;
+  LargeBuffer<std::uint32_t> indices_;  // of the result
+  LargeBuffer<float> values_;
+  std::vector<std::uint64_t> is_chosen_;  // a bit for each element; all 0 between steps
+  std::vector<std::uint32_t> sent_;
   std::uint64_t received_ = 0;  // items
   bool balanced_ = false;
   std::vector<std::uint64_t> words_, all_words_, owned_;

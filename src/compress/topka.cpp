@@ -22,8 +22,8 @@ class TopkA final : public Scheme {
  private:
   TopK::Chosen choose(Exchange& x) {
     const auto timed = x.time(Part::accumulate_select);
-    const auto sum = x.feedback.begin();
-    return top_.accumulate(x.gradient, x.feedback.kept(), sum);
+    const auto [kept, gone, sum] = x.feedback.begin();
+    return top_.accumulate(x.gradient, {kept, gone}, sum);
   }
 
   TopK top_;

@@ -50,8 +50,8 @@ class TopkDsa final : public Scheme {
  private:
   TopK::Chosen choose(Exchange& x) {
     const auto timed = x.time(Part::accumulate_select);
-    const auto sum = x.feedback.begin();
-    return top_.accumulate(x.gradient, x.feedback.kept(), sum);
+    const auto [kept, gone, sum] = x.feedback.begin();
+    return top_.accumulate(x.gradient, {kept, gone}, sum);
   }
 
   void encode(Exchange& x, const TopK::Chosen& chosen) {
@@ -94,15 +94,11 @@ class TopkDsa final : public Scheme {
     for (std::size_t rank = 0; rank < ranks_; at += their_sizes_[rank++])
       lists_.emplace_back(std::span(at, their_sizes_[rank]), regions_[me_], regions_[me_ + 1],
                           static_cast<int>(rank));
-    indices_.clear();
-    sums_.clear();
-    owner_.add(lists_, [&](std::uint32_t index, float sum) {
-      indices_.push_back(index);
-      sums_.push_back(sum);
-    });
-    outgoing_.reserve(most_item_bytes(sums_.size()));
+    sums_.add(lists_);
+    const auto [indices, sums] = sums_.items();
+    outgoing_.reserve(most_item_bytes(sums.size()));
     written_ =
-        encode_items(indices_, sums_, static_cast<std::uint32_t>(regions_[me_]), outgoing_.data());
+        encode_items(indices, sums, static_cast<std::uint32_t>(regions_[me_]), outgoing_.data());
     const auto plain = width(me_) * sizeof(float);
     writes_dense_ = written_ >= plain;
     if (writes_dense_) write_region(plain);
@@ -112,13 +108,14 @@ class TopkDsa final : public Scheme {
     written_ = bytes;
     outgoing_.reserve(bytes);
     std::memset(outgoing_.data(), 0, bytes);
-    for (std::size_t i = 0; i < sums_.size(); ++i)
-      std::memcpy(outgoing_.data() + (indices_[i] - regions_[me_]) * sizeof(float), &sums_[i],
+    const auto [indices, sums] = sums_.items();
+    for (std::size_t i = 0; i < sums.size(); ++i)
+      std::memcpy(outgoing_.data() + (indices[i] - regions_[me_]) * sizeof(float), &sums[i],
                   sizeof(float));
   }
 
   void send_to_all(Exchange& x) {
-    const std::uint64_t mine[] = {written_ << 1 | (writes_dense_ ? 1 : 0), sums_.size()};
+    const std::uint64_t mine[] = {written_ << 1 | (writes_dense_ ? 1 : 0), sums_.sums().size()};
     words_.resize(2 * ranks_);
     x.allgather("counts", std::span<const std::uint64_t>(mine), std::span(words_));
     x.report.items = 0;
@@ -157,14 +154,12 @@ class TopkDsa final : public Scheme {
   std::size_t ranks_, me_;
   std::vector<std::uint64_t> regions_;
   TopK top_;
-  OwnerSum owner_;
+  OwnerSum sums_;  // of my region
   LargeBuffer<std::byte> outgoing_, incoming_;
   std::vector<std::uint64_t> words_, their_words_;
   std::vector<std::size_t> sizes_, their_sizes_;
   std::vector<bool> dense_;  // owners that sent their region as it is
   std::vector<ItemReader> lists_;
-  std::vector<std::uint32_t> indices_;  // of the sums of my region
-  std::vector<float> sums_;
   std::size_t written_ = 0;
   bool writes_dense_ = false;
 };

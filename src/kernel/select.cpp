@@ -19,8 +19,8 @@ namespace HWY_NAMESPACE {
 
 #if HWY_TARGET == HWY_SCALAR || HWY_TARGET == HWY_EMU128
 
-std::size_t accumulate_select_vectors(const float*, const float*, float*, std::size_t, Magnitude,
-                                      ItemRoom, bool, std::size_t&) {
+std::size_t accumulate_select_vectors(const float*, Kept, float*, Magnitude, ItemRoom, bool,
+                                      std::size_t&) {
   return 0;
 }
 std::size_t select_vectors(const float*, std::size_t, Magnitude, ItemRoom, std::size_t&) {
@@ -93,13 +93,13 @@ HWY_INLINE std::size_t select_blocks(std::size_t elements, Magnitude least, Item
   return whole;
 }
 
-std::size_t accumulate_select_vectors(const float* gradient, const float* kept, float* sum,
-                                      std::size_t elements, Magnitude floor, ItemRoom room,
-                                      bool streaming, std::size_t& count) {
+// `kept` loads a vector of what was kept.
+template <class LoadKept>
+HWY_INLINE std::size_t accumulate_blocks(const float* gradient, LoadKept kept, float* sum,
+                                         std::size_t elements, Magnitude floor, ItemRoom room,
+                                         bool streaming, std::size_t& count) {
   const F d;
-  const auto add = [=](std::size_t i) {
-    return hn::Add(hn::LoadU(d, gradient + i), hn::LoadU(d, kept + i));
-  };
+  const auto add = [=](std::size_t i) { return hn::Add(hn::LoadU(d, gradient + i), kept(i)); };
   const bool aligned = reinterpret_cast<std::uintptr_t>(sum) % (hn::Lanes(d) * sizeof(float)) == 0;
   if (!streaming || !aligned)
     return select_blocks(elements, floor, room, count, [=](std::size_t i) {
@@ -114,6 +114,27 @@ std::size_t accumulate_select_vectors(const float* gradient, const float* kept, 
   });
   hwy::FlushStream();
   return done;
+}
+
+std::size_t accumulate_select_vectors(const float* gradient, Kept kept, float* sum, Magnitude floor,
+                                      ItemRoom room, bool streaming, std::size_t& count) {
+  const float* const values = kept.values.data();
+  const auto elements = kept.values.size();
+  if (kept.gone.empty())
+    return accumulate_blocks(
+        gradient, [=](std::size_t i) { return hn::LoadU(F{}, values + i); }, sum, elements, floor,
+        room, streaming, count);
+  // Masks are loaded eight bytes at a time: the last word is left to the caller.
+  const auto* const gone = reinterpret_cast<const std::uint8_t*>(kept.gone.data());
+  const auto load = [=](std::size_t i) {
+    // Fewer than eight lanes begin in the middle of a byte.
+    const std::uint64_t narrow = gone[i / 8] >> i % 8;
+    const auto* const bits =
+        hn::Lanes(F{}) < 8 ? reinterpret_cast<const std::uint8_t*>(&narrow) : gone + i / 8;
+    return hn::IfThenZeroElse(hn::LoadMaskBits(F{}, bits), hn::LoadU(F{}, values + i));
+  };
+  const auto all_but_last = elements < 64 ? 0 : (elements / 64 - 1) * 64;
+  return accumulate_blocks(gradient, load, sum, all_but_last, floor, room, streaming, count);
 }
 
 std::size_t select_vectors(const float* values, std::size_t elements, Magnitude floor,
@@ -165,12 +186,11 @@ HWY_EXPORT(select_vectors);
 HWY_EXPORT(keep_vectors);
 HWY_EXPORT(finite_vectors);
 
-std::size_t accumulate_select(std::span<const float> gradient, std::span<const float> kept,
-                              std::span<float> sum, Magnitude floor, ItemRoom room,
-                              bool streaming) noexcept {
+std::size_t accumulate_select(std::span<const float> gradient, Kept kept, std::span<float> sum,
+                              Magnitude floor, ItemRoom room, bool streaming) noexcept {
   std::size_t count = 0;
-  std::size_t i = HWY_DYNAMIC_DISPATCH(accumulate_select_vectors)(
-      gradient.data(), kept.data(), sum.data(), gradient.size(), floor, room, streaming, count);
+  std::size_t i = HWY_DYNAMIC_DISPATCH(accumulate_select_vectors)(gradient.data(), kept, sum.data(),
+                                                                  floor, room, streaming, count);
   for (; i < gradient.size(); ++i) {
     sum[i] = gradient[i] + kept[i];
     append_if(sum[i], i, floor, room, count);

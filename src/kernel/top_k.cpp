@@ -59,12 +59,12 @@ Magnitude TopK::bound_from_sample(Get get) {
   return std::max(kth_magnitude(sample_, sample_rank_).magnitude, kSmallest);
 }
 
-TopK::Chosen TopK::accumulate(std::span<const float> gradient, std::span<const float> kept,
-                              std::span<float> sum) {
+TopK::Chosen TopK::accumulate(std::span<const float> gradient, Kept kept, std::span<float> sum) {
   reserve(capacity_);
   const auto floor = bound_from_sample([&](std::size_t i) { return gradient[i] + kept[i]; });
-  const auto found =
-      accumulate_select(gradient, kept, sum, floor, room(), elements_ >= kStreamingElements);
+  // In place the lines that are written have just been read: streaming would only push them out.
+  const bool streaming = elements_ >= kStreamingElements && sum.data() != kept.values.data();
+  const auto found = accumulate_select(gradient, kept, sum, floor, room(), streaming);
   return finish(sum, floor, found);
 }
 
@@ -77,14 +77,11 @@ TopK::Chosen TopK::choose(std::span<const float> values) {
 TopK::Chosen TopK::finish(std::span<const float> sum, Magnitude floor, std::size_t found) {
   scanned_again_ = found > capacity_ || (found < items_ && floor > kSmallest);
   std::size_t count = found;
-  last_tie_ = 0;
   if (items_ == 0) return {};
   if (scanned_again_)
     count = choose_again(sum);
   else if (found > items_)
     count = trim(floor, found);
-  else
-    least_ = floor - 1;  // all of the floor and above
   const std::span<const float> values(values_.data(), count);
   // Whatever is not finite has the largest magnitude of all, so that it is among the chosen.
   return {{indices_.data(), count}, values, all_finite(values)};
@@ -117,26 +114,22 @@ std::size_t TopK::trim(Magnitude floor, std::size_t found) {
   }
   const auto at = boundary_.begin() + static_cast<std::ptrdiff_t>(surplus - below);
   std::nth_element(boundary_.begin(), at, boundary_.end());
-  least_ = *at;
+  const auto least = *at;
   const auto above = found - below - boundary_.size();
   const auto larger =
       above + static_cast<std::size_t>(std::count_if(boundary_.begin(), boundary_.end(),
-                                                     [&](Magnitude m) { return m > least_; }));
-  last_tie_ = ~std::uint32_t{0};
-  return drop_ties(keep_items(room(), found, least_), items_ - larger);
+                                                     [&](Magnitude m) { return m > least; }));
+  return drop_ties(keep_items(room(), found, least), least, items_ - larger);
 }
 
 // Of those equal to the least, the first `wanted` stay.
-std::size_t TopK::drop_ties(std::size_t count, std::size_t wanted) {
+std::size_t TopK::drop_ties(std::size_t count, Magnitude least, std::size_t wanted) {
   if (count == items_) return count;
   std::size_t kept = 0;
   for (std::size_t i = 0; i < count; ++i) {
-    const bool tied = magnitude(values_.data()[i]) == least_;
+    const bool tied = magnitude(values_.data()[i]) == least;
     if (tied && wanted == 0) continue;
-    if (tied) {
-      --wanted;
-      last_tie_ = indices_.data()[i];
-    }
+    if (tied) --wanted;
     indices_.data()[kept] = indices_.data()[i];
     values_.data()[kept++] = values_.data()[i];
   }
@@ -146,17 +139,14 @@ std::size_t TopK::drop_ties(std::size_t count, std::size_t wanted) {
 // The long way, for data that no sample shows: many equal values, or a few large ones in a corner.
 std::size_t TopK::choose_again(std::span<const float> sum) {
   const auto kth = kth_magnitude(sum, items_);
-  least_ = std::max(kth.magnitude, kSmallest);
+  const auto least = std::max(kth.magnitude, kSmallest);
   std::size_t ties = kth.magnitude >= kSmallest ? items_ - kth.larger : 0;
   reserve(items_);
   std::size_t count = 0;
   for (std::size_t i = 0; i < sum.size() && count < items_; ++i) {
     const auto m = magnitude(sum[i]);
-    if (m < least_ || (m == kth.magnitude && ties == 0)) continue;
-    if (m == kth.magnitude) {
-      --ties;
-      last_tie_ = static_cast<std::uint32_t>(i);
-    }
+    if (m < least || (m == kth.magnitude && ties == 0)) continue;
+    if (m == kth.magnitude) --ties;
     indices_.data()[count] = static_cast<std::uint32_t>(i);
     values_.data()[count++] = sum[i];
   }

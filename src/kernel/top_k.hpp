@@ -25,21 +25,9 @@ class TopK {
     bool finite = true;  // whether all elements are, not only the chosen
   };
   /// sum = gradient + kept, and the largest of it. `sum` may be `kept`.
-  Chosen accumulate(std::span<const float> gradient, std::span<const float> kept,
-                    std::span<float> sum);
+  Chosen accumulate(std::span<const float> gradient, Kept kept, std::span<float> sum);
   Chosen choose(std::span<const float> values);
 
-  /// Which elements the last call chose, to be asked without the list. Zeros may or may not be told
-  /// to be among them.
-  struct Rule {
-    Magnitude least = 0;         // all above it,
-    std::uint32_t last_tie = 0;  // and those equal to it up to this index
-    [[nodiscard]] bool chose(std::uint32_t index, float value) const noexcept {
-      const auto m = magnitude(value);
-      return m > least || (m == least && index <= last_tie);
-    }
-  };
-  [[nodiscard]] Rule rule() const noexcept { return {least_, last_tie_}; }
   /// Whether the last call had to scan again because the sample misled it.
   [[nodiscard]] bool scanned_again() const noexcept { return scanned_again_; }
 
@@ -48,7 +36,7 @@ class TopK {
   Magnitude bound_from_sample(Get get);
   Chosen finish(std::span<const float> sum, Magnitude floor, std::size_t found);
   std::size_t trim(Magnitude floor, std::size_t found);
-  std::size_t drop_ties(std::size_t count, std::size_t wanted);
+  std::size_t drop_ties(std::size_t count, Magnitude least, std::size_t wanted);
   std::size_t choose_again(std::span<const float> sum);
   void reserve(std::size_t candidates);
   [[nodiscard]] ItemRoom room() const noexcept;
@@ -61,8 +49,6 @@ class TopK {
   std::vector<float> sample_;
   std::vector<Magnitude> boundary_;
   std::vector<std::uint32_t> counts_;
-  Magnitude least_ = 0;
-  std::uint32_t last_tie_ = 0;
   bool scanned_again_ = false;
 };
 

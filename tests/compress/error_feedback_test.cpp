@@ -31,6 +31,43 @@ TEST(ErrorFeedback, what_is_not_taken_is_added_to_the_next_gradient) {
   EXPECT_EQ(std::vector<float>(sum.begin(), sum.end()), (std::vector<float>{11, 11, 15, 13}));
 }
 
+// Taken elements become 0 late; nobody may ever see that.
+TEST(ErrorFeedback, what_was_taken_is_gone_for_whoever_looks) {
+  using Undo = ErrorFeedback::Undo;
+  for (const auto undo : {Undo::no, Undo::yes})
+    for (const auto& sent : {std::vector<std::uint32_t>{1, 3}, std::vector<std::uint32_t>{3, 1}}) {
+      ErrorFeedback feedback({{"w", {4}}}, undo);
+      feedback.accumulate(ramp(4, 1));
+      feedback.take(sent);
+      feedback.take(std::vector<std::uint32_t>{0});
+      const auto pending = feedback.pending();
+      EXPECT_EQ(std::vector<float>(pending.begin(), pending.end()),
+                (std::vector<float>{0, 0, 3, 0}));
+      feedback.take(std::vector<std::uint32_t>{2});
+      feedback.commit();
+      const auto sum = feedback.accumulate(ramp(4, 10));  // nobody has looked
+      EXPECT_EQ(std::vector<float>(sum.begin(), sum.end()), ramp(4, 10));
+      feedback.take(sent);
+      feedback.commit();
+      const auto [before, gone, into] = feedback.begin();
+      EXPECT_EQ(std::vector<float>(before.begin(), before.end()), ramp(4, 10));
+      EXPECT_EQ(std::vector(gone.begin(), gone.end()), std::vector<std::uint64_t>{0b1010});
+      std::fill(into.begin(), into.end(), 5.0F);
+      feedback.commit();
+      EXPECT_EQ(kept(feedback), std::vector<float>(4, 5.0F));
+    }
+}
+
+TEST(ErrorFeedback, a_forgotten_step_takes_nothing_out) {
+  ErrorFeedback feedback({{"w", {3}}});
+  feedback.accumulate(ramp(3, 1));
+  feedback.commit();
+  feedback.accumulate(ramp(3, 100));
+  feedback.take(std::vector<std::uint32_t>{0, 2});
+  feedback.roll_back(Keep::before);
+  EXPECT_EQ(kept(feedback), ramp(3, 1));
+}
+
 TEST(ErrorFeedback, keeps_the_past_until_commit) {
   ErrorFeedback feedback({{"w", {3}}});
   feedback.accumulate(ramp(3, 1));

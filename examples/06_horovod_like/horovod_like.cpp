@@ -16,14 +16,13 @@
 
 namespace {
 
-using Clock = std::chrono::steady_clock;
 using std::chrono::microseconds;
 
 struct Settings {
   int steps = 50;
   int cycle_us = 1000;  // Horovod's default
-  int compute_us = 30000;
-  int late_us = 0;  // that the last rank needs more in each cycle
+  int cycles = 31;      // that the backward pass takes
+  int late_us = 0;      // that the last rank needs more in each cycle
 };
 
 /// Fused gradients of a model of 1.2 million parameters, the last layers first.
@@ -35,7 +34,7 @@ Settings read_settings(int argc, char** argv) {
     const int value = std::atoi(argv[i + 1]);
     if (std::strcmp(argv[i], "--steps") == 0) settings.steps = value;
     if (std::strcmp(argv[i], "--cycle-us") == 0) settings.cycle_us = value;
-    if (std::strcmp(argv[i], "--compute-us") == 0) settings.compute_us = value;
+    if (std::strcmp(argv[i], "--cycles") == 0) settings.cycles = value;
     if (std::strcmp(argv[i], "--late-us") == 0) settings.late_us = value;
   }
   return settings;
@@ -50,12 +49,11 @@ class Worker {
   }
 
   void step() {
-    const auto begin = Clock::now();
     std::uint64_t left = (1U << kElements.size()) - 1;
-    while (left != 0) {
+    for (int cycle = 1; left != 0; ++cycle) {
       std::this_thread::sleep_for(microseconds(settings_.cycle_us));
       if (rank_ == size_ - 1) std::this_thread::sleep_for(microseconds(settings_.late_us));
-      const auto agreed = ask(left & ready(Clock::now() - begin));
+      const auto agreed = ask(left & ready(cycle));
       for (std::size_t i = 0; i < kElements.size(); ++i)
         if ((agreed >> i & 1U) != 0) reduce(gradients_[i]);
       left &= ~agreed;
@@ -70,11 +68,10 @@ class Worker {
 
  private:
   /// The backward pass, as far as it has come: gradient i is ready after (i + 1) / 3 of it.
-  [[nodiscard]] std::uint64_t ready(Clock::duration since) const {
+  [[nodiscard]] std::uint64_t ready(int cycle) const {
     std::uint64_t bits = 0;
     for (std::size_t i = 0; i < kElements.size(); ++i)
-      if (since >= microseconds(settings_.compute_us) * static_cast<int>(i + 1) / 3)
-        bits |= 1U << i;
+      if (cycle >= settings_.cycles * static_cast<int>(i + 1) / 3) bits |= 1U << i;
     return bits;
   }
 

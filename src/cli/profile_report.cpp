@@ -225,6 +225,9 @@ std::string profile_json(const Profile& profile) {
     Json entry{{"routine", routine}};
     entry.update(json_of(totals));
     entry["by_rank_ns"] = profile.time_by_rank.at(routine);
+    if (const auto waited = profile.waited_by_rank.find(routine);
+        waited != profile.waited_by_rank.end())
+      entry["waited_by_rank_ns"] = waited->second;
     routines.push_back(std::move(entry));
   }
   auto& rows = json["rows"] = Json::array();

@@ -65,9 +65,9 @@ std::string_view name(Format format) noexcept { return kind_of(format).name; }
 
 std::optional<Format> format_of(std::string_view text) {
   const auto first = text.find_first_not_of(" \t\r\n\xEF\xBB\xBF");
-  if (first == std::string_view::npos) return {};
+  if (first == std::string_view::npos || has(text.substr(0, 4096), {"", 1})) return {};
   if (text[first] == '[' || text[first] == '{') return format_of_json(text);
-  if (text.substr(first).starts_with("@ mpiP") || has(text, "\n@ mpiP")) return Format::mpip;
+  if (text.substr(first).starts_with("@ mpiP")) return Format::mpip;
   if (text.starts_with("Data for MPI rank") || has(text, "\nData for MPI rank"))
     return Format::mpitrace;
   return {};

@@ -40,8 +40,9 @@ bool find_questions(Lookup lookup, Questions& q, Handles& handles) noexcept {
   all &= find(lookup, "ompi_mpi_byte", handles.byte);
   all &= find(lookup, "ompi_request_null", handles.no_request);
   all &= find(lookup, "ompi_mpi_datatype_null", handles.no_type);
+  all &= find(lookup, "ompi_request_empty", handles.empty);
 #else
-  handles = {MPI_COMM_WORLD, MPI_COMM_NULL, MPI_BYTE, MPI_REQUEST_NULL, MPI_DATATYPE_NULL};
+  handles = {MPI_COMM_WORLD, MPI_COMM_NULL, MPI_BYTE, MPI_REQUEST_NULL, MPI_DATATYPE_NULL, {}};
 #endif
   return all;
 }

@@ -42,19 +42,30 @@ struct Handles {
   MPI_Datatype byte;
   MPI_Request no_request;
   MPI_Datatype no_type;
+  MPI_Request empty;  // Open MPI's for all that was done when it was posted
 };
+
+/// A handle that several requests share, because nothing was left to do when they were posted.
+inline bool is_shared([[maybe_unused]] const Handles& handles, MPI_Request request) noexcept {
+#ifdef OPEN_MPI
+  return request == handles.empty;
+#else
+  return static_cast<std::uint32_t>(request) >> 30U == 1;  // built in, as MPICH writes handles
+#endif
+}
 
 using Lookup = void* (*)(const char* name);
 
 /// False: the library lacks something, and nothing can be profiled.
 bool find_questions(Lookup lookup, Questions& questions, Handles& handles) noexcept;
 
+/// A handle or an argument as bits, of its own width.
 template <class Handle>
-std::uint64_t number_of(Handle handle) noexcept {
+auto number_of(Handle handle) noexcept {
   if constexpr (std::is_pointer_v<Handle>)
-    return reinterpret_cast<std::uintptr_t>(handle);
+    return static_cast<std::uint64_t>(reinterpret_cast<std::uintptr_t>(handle));
   else
-    return static_cast<std::uint64_t>(handle);
+    return static_cast<std::make_unsigned_t<Handle>>(handle);
 }
 
 }  // namespace sinew::preload

@@ -34,12 +34,28 @@ Slot* Call::count(const Key& key) noexcept {
   return found.slot;
 }
 
-void Call::posted(int result, MPI_Request* request, Slot* slot, bool receives) noexcept {
-  if (result != MPI_SUCCESS || *request == session().handles.no_request) return;
+void Repeat::fail(Thread& thread, Routine routine, const Memo& memo, std::uint64_t begin,
+                  std::uint64_t took) noexcept {
+  Key key;
+  key.kind = static_cast<std::uint8_t>(EventKind::call);
+  key.operation = routine;
+  key.communicator = memo.slot->communicator;
+  key.region = memo.slot->region;
+  thread.log.add(*thread.log.find(key).slot, begin, took, 0, ++*memo.sequence);
+}
+
+void follow(int result, MPI_Request* request, Slot* slot, bool receives, std::uint64_t begin,
+            std::uint64_t took) noexcept {
+  const auto& handles = session().handles;
+  if (result != MPI_SUCCESS || *request == handles.no_request) return;
+  if (is_shared(handles, *request)) {
+    slot->in_flight += took;
+    return;
+  }
   Entry* const entry = requests().insert(number_of(*request));
   if (entry == nullptr) return;
   entry->slot = slot;
-  entry->posted = begin_;
+  entry->posted = begin;
   entry->repeated = nullptr;
   entry->receives = receives;
   entry->cancelled.store(false, std::memory_order_relaxed);

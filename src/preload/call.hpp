@@ -1,5 +1,4 @@
-// One wrapped call: what its wrapper does before and after. The path of a call that is like the
-// last one of its routine is inlined; all else is not.
+// One wrapped call: what its wrapper does before and after.
 #pragma once
 
 #include <type_traits>
@@ -31,6 +30,14 @@ inline Place& place_of(Nowhere) noexcept { return session().nowhere; }
 
 inline constexpr auto kNoVolume = [](const Place&) noexcept { return Volume{}; };
 
+/// Whether the thread's last call of this routine was like this one, so that its slot is known.
+template <class... Words>
+[[gnu::always_inline]] inline bool is_same(const Memo& memo, Words... words) noexcept {
+  const std::uint64_t* word = memo.words;
+  return ((static_cast<decltype(number_of(words))>(*word++) == number_of(words)) && ...) &&
+         memo.epoch == g_epoch.load(std::memory_order_relaxed);
+}
+
 /// A status of our own where the caller wants none: it tells how much came.
 class SeenStatus {
  public:
@@ -43,17 +50,20 @@ class SeenStatus {
   MPI_Status* seen_;
 };
 
+/// From here on the request is known by its handle.
+void follow(int result, MPI_Request* request, Slot* slot, bool receives, std::uint64_t begin,
+            std::uint64_t took) noexcept;
+
+/// A call of any kind.
 class Call {
  public:
-  [[gnu::always_inline]] explicit Call(Thread*& active) noexcept : thread_(active) {
-    if (thread_ == nullptr) [[unlikely]] {
-      thread_ = enter();
-      if (thread_ == nullptr) return;
-    }
+  explicit Call(Thread*& active) noexcept : thread_(active) {
+    if (thread_ == nullptr) thread_ = enter();
+    if (thread_ == nullptr) return;
     active = nullptr;
     begin_ = trace::cycle_count();
   }
-  [[gnu::always_inline]] ~Call() {
+  ~Call() {
     if (thread_ != nullptr) t_active = thread_;
   }
   Call(const Call&) = delete;
@@ -61,37 +71,40 @@ class Call {
 
   /// False: the library calls itself, or nothing is recorded. Then just pass on.
   explicit operator bool() const noexcept { return thread_ != nullptr; }
-  [[gnu::always_inline]] void stop() noexcept { took_ = trace::cycle_count() - begin_; }
+  void stop() noexcept { took_ = trace::cycle_count() - begin_; }
   [[nodiscard]] Thread& thread() const noexcept { return *thread_; }
   [[nodiscard]] std::uint64_t begin() const noexcept { return begin_; }
   [[nodiscard]] std::uint64_t end() const noexcept { return begin_ + took_; }
 
-  /// Counts and records a call that `words` and its communicator determine.
+  /// Counts and records.
+  template <class Where, class Rule>
+  Slot* finish(Routine routine, int result, Where where, const Rule& rule, bool numbered) noexcept {
+    return record(routine, result, where, rule, numbered).slot;
+  }
+  /// The same, for a call that `words` determine, its communicator among them; remembers it.
   template <class Where, class Rule, class... Words>
-  [[gnu::always_inline]] Slot* finish_memo(Routine routine, int result, Where where,
-                                           const Rule& rule, bool numbered,
-                                           Words... words) noexcept {
+  Slot* finish_memo(Routine routine, int result, Where where, const Rule& rule, bool numbered,
+                    Words... words) noexcept {
     Memo& memo = thread_->memos[routine];
-    const std::uint64_t* word = memo.words;
-    const bool same = result == MPI_SUCCESS && ((*word++ == number_of(words)) && ...) &&
-                      memo.epoch == g_epoch.load(std::memory_order_relaxed);
-    if (!same) [[unlikely]]
-      return miss(routine, result, where, rule, numbered, words...);
-    thread_->log.add(*memo.slot, begin_, took_, 0, ++*memo.sequence);
-    return memo.slot;
+    if (result == MPI_SUCCESS && is_same(memo, words...)) {
+      thread_->log.add(*memo.slot, begin_, took_, 0, ++*memo.sequence);
+      return memo.slot;
+    }
+    const auto epoch = g_epoch.load(std::memory_order_relaxed);
+    const auto done = record(routine, result, where, rule, numbered);
+    memo.epoch = 0;
+    if (!done.exact || result != MPI_SUCCESS) return done.slot;
+    std::uint64_t* word = memo.words;
+    ((*word++ = number_of(words)), ...);
+    memo.sequence = done.sequence;
+    memo.slot = done.slot;
+    memo.epoch = epoch;
+    return done.slot;
   }
 
   template <class Where, class Rule>
-  [[gnu::noinline]] Slot* finish(Routine routine, int result, Where where, const Rule& rule,
-                                 bool numbered) noexcept {
-    bool exact = false;
-    std::uint32_t* sequence = nullptr;
-    return record(routine, result, where, rule, numbered, exact, sequence);
-  }
-
-  template <class Where, class Rule>
-  [[gnu::noinline]] void finish_recv(Routine routine, int result, Where where, const Rule& rule,
-                                     MPI_Status* status) noexcept {
+  void finish_recv(Routine routine, int result, Where where, const Rule& rule,
+                   MPI_Status* status) noexcept {
     auto& place = place_of(where);
     Volume volume;
     if (result == MPI_SUCCESS) {
@@ -107,10 +120,12 @@ class Call {
     count(key_of(routine, place, volume));
   }
 
-  void posted(int result, MPI_Request* request, Slot* slot, bool receives) noexcept;
+  void posted(int result, MPI_Request* request, Slot* slot, bool receives) const noexcept {
+    follow(result, request, slot, receives, begin_, took_);
+  }
   template <class Where, class Rule>
-  [[gnu::noinline]] void persist(Routine routine, int result, Where where, const Rule& rule,
-                                 bool receives, MPI_Request* request) noexcept {
+  void persist(Routine routine, int result, Where where, const Rule& rule, bool receives,
+               MPI_Request* request) noexcept {
     auto& place = place_of(where);
     count(key_of(routine, place, Volume{}));
     if (result == MPI_SUCCESS) keep(key_of(kRoutine_Start, place, rule(place)), receives, request);
@@ -130,42 +145,61 @@ class Call {
   static Key key_of(Routine routine, const Place& place, const Volume& volume) noexcept;
   void keep(const Key& key, bool receives, MPI_Request* request) noexcept;
 
+  struct Recorded {
+    Slot* slot;
+    std::uint32_t* sequence;  // what numbers such calls
+    bool exact;               // the slot is of this key alone
+  };
   template <class Where, class Rule>
-  Slot* record(Routine routine, int result, Where where, const Rule& rule, bool numbered,
-               bool& exact, std::uint32_t*& sequence) noexcept {
+  Recorded record(Routine routine, int result, Where where, const Rule& rule,
+                  bool numbered) noexcept {
     auto& place = place_of(where);
     const auto key = key_of(routine, place, result == MPI_SUCCESS ? rule(place) : Volume{});
-    const auto found = thread_->log.find(key);
-    exact = found.exact;
+    const auto [slot, exact] = thread_->log.find(key);
     if (!exact) {
-      found.slot->more_sent += key.sent;
-      found.slot->more_received += key.received;
+      slot->more_sent += key.sent;
+      slot->more_received += key.received;
     }
-    sequence = numbered && place.id != 0 ? &place.sequence : &thread_->calls;
-    thread_->log.add(*found.slot, begin_, took_, 0, ++*sequence);
-    return found.slot;
-  }
-
-  template <class Where, class Rule, class... Words>
-  [[gnu::noinline]] Slot* miss(Routine routine, int result, Where where, const Rule& rule,
-                               bool numbered, Words... words) noexcept {
-    bool exact = false;
-    std::uint32_t* sequence = nullptr;
-    const auto epoch = g_epoch.load(std::memory_order_relaxed);
-    Slot* const slot = record(routine, result, where, rule, numbered, exact, sequence);
-    Memo& memo = thread_->memos[routine];
-    memo.epoch = 0;
-    if (!exact || result != MPI_SUCCESS) return slot;
-    std::uint64_t* word = memo.words;
-    ((*word++ = number_of(words)), ...);
-    memo.sequence = sequence;
-    memo.slot = slot;
-    memo.epoch = epoch;
-    return slot;
+    std::uint32_t* const sequence = numbered && place.id != 0 ? &place.sequence : &thread_->calls;
+    thread_->log.add(*slot, begin_, took_, 0, ++*sequence);
+    return {slot, sequence, exact};
   }
 
   Thread* thread_;
   std::uint64_t begin_ = 0, took_ = 0;
+};
+
+/// A call whose slot is known before it is made. This is the path that must cost little: nothing
+/// of it but the slot, the thread and the time lives across the call.
+class Repeat {
+ public:
+  [[gnu::always_inline]] Repeat(Thread* thread, const Memo& memo) noexcept
+      : thread_(thread), memo_(memo) {
+    t_active = nullptr;
+    begin_ = trace::cycle_count();
+  }
+  Repeat(const Repeat&) = delete;
+  Repeat& operator=(const Repeat&) = delete;
+
+  [[gnu::always_inline]] void finish(Routine routine, int result) noexcept {
+    took_ = trace::cycle_count() - begin_;
+    if (result == MPI_SUCCESS) [[likely]]
+      thread_->log.add(*memo_.slot, begin_, took_, 0, ++*memo_.sequence);
+    else
+      fail(*thread_, routine, memo_, begin_, took_);
+    t_active = thread_;
+  }
+  void posted(int result, MPI_Request* request, bool receives) const noexcept {
+    follow(result, request, memo_.slot, receives, begin_, took_);
+  }
+
+ private:
+  /// Counted, without bytes.
+  static void fail(Thread& thread, Routine routine, const Memo& memo, std::uint64_t begin,
+                   std::uint64_t took) noexcept;
+  Thread* thread_;
+  const Memo& memo_;
+  std::uint64_t begin_, took_ = 0;
 };
 
 }  // namespace sinew::preload

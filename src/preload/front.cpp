@@ -23,8 +23,10 @@ namespace {
 pthread_once_t g_once = PTHREAD_ONCE_INIT;
 void* g_mpi = nullptr;  // a library that was loaded where RTLD_NEXT does not look
 
+/// A routine behind this library, or the MPI's data, which a program may have a copy of.
 void* lookup(const char* name) {
-  void* const found = ::dlsym(RTLD_NEXT, name);
+  const bool is_routine = std::strstr(name, "MPI_") != nullptr;
+  void* const found = ::dlsym(is_routine ? RTLD_NEXT : RTLD_DEFAULT, name);
   return found != nullptr || g_mpi == nullptr ? found : ::dlsym(g_mpi, name);
 }
 

@@ -135,20 +135,49 @@ class Wrapper:
         self.arguments = [pick(prototype, word) for word in row.arguments]
 
     def text(self):
+        """The wrapper; for calls that their scalars determine, a short way before it."""
         p = self.prototype
         declared = ", ".join(d for d, _, _ in p.parameters) or "void"
         given = [n for _, n, _ in p.parameters]
-        body = [f"int wrap_{p.name}({declared}) {{",
+        words = self.words()
+        name = f"wrap_{p.name}" if words is None else f"first_{p.name}"
+        body = [f"int {name}({declared}) {{",
                 "  Call call(t_active);",
-                f"  if (!call) [[unlikely]] return next.{p.name}({', '.join(given)});"]
-        if self.kind in ("recv",):
+                f"  if (!call) return next.{p.name}({', '.join(given)});"]
+        seen = given
+        if self.kind == "recv":
             body.append("  SeenStatus seen(status);")
-            given = ["seen.get()" if n == "status" else n for n in given]
-        body.append(f"  const int outcome = next.{p.name}({', '.join(given)});")
-        body.append("  call.stop();")
-        body += self.record()
-        body += ["  return outcome;", "}"]
-        return "\n".join(body)
+            seen = ["seen.get()" if n == "status" else n for n in given]
+        body += [f"  const int outcome = next.{p.name}({', '.join(seen)});", "  call.stop();",
+                 *self.record(), "  return outcome;", "}"]
+        if words is None:
+            return "\n".join(body)
+        compared = ", ".join(["memo", *words])
+        short = [f"int wrap_{p.name}({declared}) {{",
+                 "  Thread* const thread = t_active;",
+                 f"  if (thread == nullptr) [[unlikely]] return first_{p.name}({', '.join(given)});",
+                 f"  const Memo& memo = thread->memos[kRoutine_{p.name}];",
+                 f"  if (!is_same({compared})) [[unlikely]] return first_{p.name}({', '.join(given)});",
+                 "  Repeat call(thread, memo);",
+                 f"  const int outcome = next.{p.name}({', '.join(given)});",
+                 f"  call.finish(kRoutine_{p.name}, outcome);"]
+        if self.kind in ("post", "irecv"):
+            short.append(f"  call.posted(outcome, request, {self.comes()});")
+        return "\n".join(["[[gnu::noinline]] " + body[0], *body[1:], *short, "  return outcome;", "}"])
+
+    def comes(self):
+        return "true" if self.kind in ("irecv", "precv") else "false"
+
+    def words(self):
+        """The arguments that determine a call, or None."""
+        _, handle = self.place()
+        if self.kind == "call":
+            return handle
+        if self.kind not in ("moves", "collective", "post", "irecv") or not handle \
+                or len(self.arguments) > 4:
+            return None
+        scalar = all(is_scalar(self.prototype, name) for name in self.arguments)
+        return [*self.arguments, *handle] if scalar else None
 
     def place(self):
         """Where the call happens, and the handle that says so."""
@@ -167,28 +196,26 @@ class Wrapper:
             made = pick(p, self.row.result)
             return [f"  call.created(outcome, {made});",
                     f"  call.finish({routine}, outcome, {where}, kNoVolume, false);"]
+        words = self.words()
         volume = (f"[&](const Place& place) {{ return volume::{self.row.rule}("
                   f"{', '.join(['place', *self.arguments])}); }}")
         if self.kind == "recv":
             return [f"  call.finish_recv({routine}, outcome, {where}, {volume}, seen.get());"]
         if self.kind in ("persist", "precv"):
-            came = "true" if self.kind == "precv" else "false"
-            return [f"  call.persist({routine}, outcome, {where}, {volume}, {came}, request);"]
-        if all(is_scalar(p, name) for name in self.arguments) and handle \
-                and len(self.arguments) <= 4:
-            record = self.memoized(routine, where, volume, [*self.arguments, *handle])
+            return [f"  call.persist({routine}, outcome, {where}, {volume}, {self.comes()}, request);"]
+        if words is not None:
+            record = self.memoized(routine, where, volume, words)
         else:
             numbered = "true" if self.numbered else "false"
             record = f"  call.finish({routine}, outcome, {where}, {volume}, {numbered});"
         if self.kind in ("post", "irecv"):
-            came = "true" if self.kind == "irecv" else "false"
             return [record.replace("call.", "Slot* const slot = call.", 1),
-                    f"  call.posted(outcome, request, slot, {came});"]
+                    f"  call.posted(outcome, request, slot, {self.comes()});"]
         return [record]
 
     def memoized(self, routine, where, volume, words):
         numbered = "true" if self.numbered else "false"
-        return (f"  call.finish_memo({', '.join([routine, 'outcome', where, volume, numbered, *words])});")
+        return f"  call.finish_memo({', '.join([routine, 'outcome', where, volume, numbered, *words])});"
 
 
 def write_wrappers(semantics, include, compiler, out):

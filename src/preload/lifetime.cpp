@@ -1,7 +1,6 @@
 // The calls that begin and end MPI, communicators, windows and types, and MPI_Pcontrol.
 #include "preload/lifetime.hpp"
 
-#include <cstdarg>
 #include <string>
 
 namespace sinew::preload {
@@ -65,7 +64,18 @@ int wrap_Session_finalize(MPI_Session* ended) {
 }
 #endif
 
-// 0 ends a region, 1 and above begin one; a text after the level names it.
+// Counted before it is made: it does not return.
+int wrap_Abort(MPI_Comm comm, int status) {
+  Call call(t_active);
+  if (call) {
+    session().note_usage();
+    session().writer.note(trace::NoteKind::info, 0, "aborted=" + std::to_string(status));
+    call.finish(kRoutine_Abort, MPI_SUCCESS, InComm{comm}, kNoVolume, false);
+  }
+  return next.Abort(comm, status);
+}
+
+// 0 ends a region, 1 and above begin one. What may follow the level cannot be known from here.
 int wrap_Pcontrol(const int level, ...) {
   Call call(t_active);
   if (!call) [[unlikely]]
@@ -111,7 +121,7 @@ int wrap_Win_free(MPI_Win* window) {
   if (!call) [[unlikely]]
     return next.Win_free(window);
   auto& place = session().place_of_window(*window);
-  session().forget(~number_of(*window));
+  session().forget(~std::uint64_t{number_of(*window)});
   const int result = next.Win_free(window);
   call.stop();
   g_epoch.fetch_add(1, std::memory_order_relaxed);

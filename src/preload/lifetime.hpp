@@ -13,6 +13,7 @@ int wrap_Finalize();
 int wrap_Session_init(MPI_Info info, MPI_Errhandler handler, MPI_Session* made);
 int wrap_Session_finalize(MPI_Session* ended);
 #endif
+int wrap_Abort(MPI_Comm comm, int status);
 int wrap_Pcontrol(const int level, ...);
 int wrap_Comm_free(MPI_Comm* comm);
 int wrap_Comm_disconnect(MPI_Comm* comm);

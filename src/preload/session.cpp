@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
+#include <new>
 
 namespace sinew::preload {
 namespace {
@@ -47,6 +48,16 @@ std::string command_line() {
   return text;
 }
 
+/// "Open MPI v4.1.4", "MPICH Version: 4.0.2": the beginning of the first line.
+std::string short_version(std::string text) {
+  text.resize(std::min(text.find_first_of("\n,"), text.size()));
+  std::replace(text.begin(), text.end(), '\t', ' ');
+  text.erase(
+      std::unique(text.begin(), text.end(), [](char a, char b) { return a == ' ' && b == ' '; }),
+      text.end());
+  return text;
+}
+
 std::string seconds(const timeval& time) {
   auto micros = std::to_string(time.tv_usec);
   return std::to_string(time.tv_sec) + "." + std::string(6 - micros.size(), '0') + micros;
@@ -65,22 +76,31 @@ Session::Session(Settings settings, Questions questions, Handles known)
   char version[MPI_MAX_LIBRARY_VERSION_STRING] = {};
   int length = 0;
   ask.get_library_version(version, &length);
-  std::string text = version;
-  text.resize(std::min(text.find_first_of("\n\t"), text.size()));
   char host[256] = "";
   ::gethostname(host, sizeof host - 1);
   writer.note(trace::NoteKind::info, 0, "producer=mpi");
-  writer.note(trace::NoteKind::info, 0, "mpi=" + text);
+  writer.note(trace::NoteKind::info, 0, "mpi=" + short_version(version));
   writer.note(trace::NoteKind::info, 0, std::string("host=") + host);
   writer.note(trace::NoteKind::info, 0, "command=" + command_line());
   for (std::size_t i = 0; i < settings_.labels.size(); ++i)
     writer.note(trace::NoteKind::label, i + 1, settings_.labels[i].second);
 }
 
-Thread* Session::make_thread() noexcept {
+Thread* Session::take_thread() noexcept {
+  {
+    const std::lock_guard lock(mutex_);
+    if (!idle_threads_.empty()) {
+      Thread* const thread = idle_threads_.back();
+      idle_threads_.pop_back();
+      return thread;
+    }
+  }
+  return new (std::nothrow) Thread(writer);
+}
+
+void Session::give_thread(Thread* thread) noexcept {
   const std::lock_guard lock(mutex_);
-  threads_.push_back(std::make_unique<Thread>(writer));
-  return threads_.back().get();
+  idle_threads_.push_back(thread);
 }
 
 bool Session::is_active() const noexcept {
@@ -179,7 +199,7 @@ Place& Session::place(MPI_Comm comm) noexcept {
 }
 
 Place& Session::place_of_window(MPI_Win window) noexcept {
-  const auto handle = ~number_of(window);
+  const auto handle = ~std::uint64_t{number_of(window)};  // no communicator has it
   {
     const std::lock_guard lock(mutex_);
     const auto found = by_handle_.find(handle);

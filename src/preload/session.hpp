@@ -69,7 +69,9 @@ class Session {
   /// Throws Error when the trace cannot be made.
   Session(Settings settings, Questions questions, Handles handles);
 
-  Thread* make_thread() noexcept;
+  /// State for a new thread: that of one that has ended, where there is one.
+  Thread* take_thread() noexcept;
+  void give_thread(Thread* thread) noexcept;
   /// The place of a handle; the one of nowhere while MPI cannot be asked.
   Place& place(MPI_Comm comm) noexcept;
   Place& place_of_window(MPI_Win window) noexcept;
@@ -100,7 +102,7 @@ class Session {
 
   Settings settings_;
   std::mutex mutex_;
-  std::vector<std::unique_ptr<Thread>> threads_;
+  std::vector<Thread*> idle_threads_;
   std::unordered_map<std::uint64_t, Place*> by_handle_;
   std::vector<std::unique_ptr<Place>> places_;
   std::unordered_map<std::uint32_t, std::uint32_t> same_members_;  // places by hash of members

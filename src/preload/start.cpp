@@ -32,6 +32,7 @@ Session* g_session = nullptr;
 Requests g_requests;
 std::atomic<bool> g_off{false};
 thread_local constinit Thread* t_thread = nullptr;
+pthread_key_t g_thread_end;
 
 void make_folders(const std::string& path) {
   for (std::size_t at = 1; at != std::string::npos;) {
@@ -76,6 +77,11 @@ void detach_child() {
   t_active = nullptr;
 }
 
+void end_thread(void* thread) {
+  t_active = t_thread = nullptr;
+  session().give_thread(static_cast<Thread*>(thread));
+}
+
 }  // namespace
 
 Session& session() noexcept { return *g_session; }
@@ -83,7 +89,8 @@ Requests& requests() noexcept { return g_requests; }
 
 Thread* Call::enter() noexcept {
   if (t_thread != nullptr || g_off.load(std::memory_order_relaxed)) return nullptr;
-  t_thread = session().make_thread();
+  t_thread = session().take_thread();
+  ::pthread_setspecific(g_thread_end, t_thread);
   return t_thread;
 }
 
@@ -94,7 +101,10 @@ namespace {
   if (const auto missed = g_requests.missed(); missed > 0)
     g_session->writer.note(trace::NoteKind::info, 0,
                            "requests_not_followed=" + std::to_string(missed));
-  g_session->writer.close();
+  int begun = 0, ended = 0;
+  g_session->ask.initialized(&begun);
+  g_session->ask.finalized(&ended);
+  g_session->writer.close(begun == 0 || ended != 0);
 }
 
 }  // namespace
@@ -117,6 +127,7 @@ extern "C" [[gnu::visibility("default")]] int sinew_profile_start(void* (*lookup
     std::fprintf(stderr, "sinew: %s; not profiling\n", error.what());
     return 1;
   }
+  ::pthread_key_create(&g_thread_end, &end_thread);
   ::pthread_atfork(nullptr, nullptr, &detach_child);
   for (const auto& entry : kEntries) {
     *entry.next = lookup(entry.name);

@@ -64,7 +64,7 @@ Finding explain(const Polling& p) {
         "long. The time does not follow the size: it is waiting, not transfer.",
         micros(p.mean_ns()), grouped(p.next_bytes), grouped(p.next_bytes / p.small_bytes),
         micros(p.next_mean_ns), p.next_mean_ns / p.mean_ns()));
-  if (p.quickest_ns > 0)
+  if (p.quickest_ns > 0 && !p.waited_share)
     finding.arithmetic.push_back(fmt::format(
         "The quickest took {:.1f} us, the mean {:.1f} us. If nobody waited in the quickest, "
         "{:.0f} % of the time is waiting.",

@@ -66,7 +66,10 @@ RankProfile rank_of(const Trace& trace) {
 void warn(Profile& profile, const Trace& trace, const RankProfile& rank) {
   const auto who =
       rank.rank >= 0 ? fmt::format("rank {}", rank.rank) : fmt::format("process {}", rank.process);
-  if (!trace.closed)
+  if (const auto aborted = rank.info.find("aborted"); aborted != rank.info.end())
+    profile.warnings.push_back(
+        fmt::format("{} called MPI_Abort with status {}", who, aborted->second));
+  else if (!trace.closed)
     profile.warnings.push_back(
         fmt::format("{} did not end in order; counted up to its last call", who));
   if (trace.lost_records)
@@ -100,6 +103,9 @@ void add_waits(Profile& profile, const std::vector<Trace>& traces) {
       totals->resolved_ns += wait.duration_ns;
       ++totals->resolved;
     }
+    auto& waited = profile.waited_by_rank[key.routine];
+    waited.resize(traces.size());
+    waited[wait.trace] += wait.waited_ns;
   }
   if (!arrivals.waited.empty()) profile.clock_error_ns = kClockErrorNs;
 }

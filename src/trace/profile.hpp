@@ -58,7 +58,8 @@ struct Profile {
   std::string source;              // the tool it was imported from; empty: our own traces
   std::vector<RankProfile> ranks;  // by rank
   std::map<std::string, Totals> routines;
-  std::map<std::string, std::vector<double>> time_by_rank;  // nanoseconds, beside `ranks`
+  std::map<std::string, std::vector<double>> time_by_rank;    // nanoseconds, beside `ranks`
+  std::map<std::string, std::vector<double>> waited_by_rank;  // of it, in compared collectives
   std::map<ProfileKey, Totals> rows;
   std::map<std::uint32_t, CommunicatorInfo> communicators;
   std::uint64_t greatest_stride = 1;

@@ -91,7 +91,7 @@ Slot* ThreadLog::lookup(const Key& key, std::size_t most) noexcept {
 
 Slot* ThreadLog::create(const Key& key) noexcept {
   if (index_[0] == nullptr) {
-    homeless_ = slot_of({}, 0);
+    homeless_ = slot_of({}, 1);
     index_[0] = &homeless_;
     if (Slot* const other = create({})) index_[0] = other;
   }
@@ -105,11 +105,26 @@ Slot* ThreadLog::create(const Key& key) noexcept {
     slots_used_ = 0;
   }
   Slot* const slot = slots_ + slots_used_++;
-  *slot = slot_of(key, keys_++);
+  *slot = slot_of(key, ++keys_);
   return slot;
 }
 
-bool ThreadLog::refill(std::uint32_t sequence) noexcept {
+void ThreadLog::append_late(const Slot& slot, std::uint64_t begin, std::uint64_t duration,
+                            std::uint64_t waiting, std::uint32_t sequence) noexcept {
+  if (make_room(sequence)) write(slot, begin, duration, waiting, sequence);
+}
+
+// Asked at the end of a block or, while records are sampled, for every one of them.
+bool ThreadLog::make_room(std::uint32_t sequence) noexcept {
+  if ((sequence & mask_) != 0) return false;
+  if (next_ == block_end_ && !refill()) return false;
+  end_ = mask_ == 0 ? block_end_ : next_;
+  if ((sequence & mask_) != 0) return false;
+  if (mask_ != 0) end_ = next_ + 1;
+  return true;
+}
+
+bool ThreadLog::refill() noexcept {
   std::byte* const block = writer_.records_block(thread_);
   if (block == nullptr) {
     mask_ = ~std::uint32_t{0};  // asks again in four thousand million calls
@@ -119,8 +134,8 @@ bool ThreadLog::refill(std::uint32_t sequence) noexcept {
   std::memcpy(&header, block, sizeof header);
   mask_ = static_cast<std::uint32_t>(header.stride - 1);
   next_ = reinterpret_cast<Record*>(block + sizeof header);
-  end_ = next_ + kRecordsPerBlock;
-  return (sequence & mask_) == 0;
+  block_end_ = next_ + kRecordsPerBlock;
+  return true;
 }
 
 }  // namespace sinew::trace

@@ -27,8 +27,8 @@ class ThreadLog {
 
   /// One call. `sequence` decides which records are kept when not all can be: equal numbers on
   /// different ranks are kept or left out alike.
-  void add(Slot& slot, std::uint64_t begin, std::uint64_t duration, std::uint64_t waiting,
-           std::uint32_t sequence) noexcept {
+  [[gnu::always_inline]] void add(Slot& slot, std::uint64_t begin, std::uint64_t duration,
+                                  std::uint64_t waiting, std::uint32_t sequence) noexcept {
     slot.count += 1;
     slot.duration += duration;
     if (duration < slot.shortest) slot.shortest = duration;
@@ -37,30 +37,38 @@ class ThreadLog {
     append(slot, begin, duration, waiting, sequence);
   }
 
-  void append(const Slot& slot, std::uint64_t begin, std::uint64_t duration, std::uint64_t waiting,
-              std::uint32_t sequence) noexcept {
-    if ((sequence & mask_) != 0) return;
-    if (next_ == end_ && !refill(sequence)) [[unlikely]]
-      return;
+  [[gnu::always_inline]] void append(const Slot& slot, std::uint64_t begin, std::uint64_t duration,
+                                     std::uint64_t waiting, std::uint32_t sequence) noexcept {
+    if (next_ == end_) [[unlikely]]
+      return append_late(slot, begin, duration, waiting, sequence);
+    write(slot, begin, duration, waiting, sequence);
+  }
+
+ private:
+  [[gnu::always_inline]] void write(const Slot& slot, std::uint64_t begin, std::uint64_t duration,
+                                    std::uint64_t waiting, std::uint32_t sequence) noexcept {
     Record* const record = next_++;
     Record value{begin, duration, waiting,
                  std::uint64_t{sequence} << 32U | std::uint64_t{slot.number} << 16U};
     value.tail |= check_of(value);
     record->begin = value.begin;
     record->duration = value.duration;
-    record->waiting = value.waiting;
+    if (waiting != 0) record->waiting = waiting;  // fresh blocks are zeros
     // Last, so that a record that was cut off by a crash fails its check.
     std::atomic_ref(record->tail).store(value.tail, std::memory_order_release);
   }
 
- private:
   Slot* lookup(const Key& key, std::size_t most) noexcept;
   Slot* create(const Key& key) noexcept;
-  [[gnu::noinline]] bool refill(std::uint32_t sequence) noexcept;
+  [[gnu::noinline]] void append_late(const Slot& slot, std::uint64_t begin, std::uint64_t duration,
+                                     std::uint64_t waiting, std::uint32_t sequence) noexcept;
+  bool make_room(std::uint32_t sequence) noexcept;
+  bool refill() noexcept;
 
   Record* next_ = nullptr;
-  Record* end_ = nullptr;
-  std::uint32_t mask_ = 0;
+  Record* end_ = nullptr;        // where make_room() is asked
+  Record* block_end_ = nullptr;  // of the current block
+  std::uint32_t mask_ = 0;       // records of sequences with any of these bits are left out
   std::uint16_t thread_;
   Writer& writer_;
   std::vector<Slot*> index_;

@@ -42,6 +42,42 @@ void add_relaxed(std::uint64_t& counter) noexcept {
   std::atomic_ref(counter).fetch_add(1, std::memory_order_relaxed);
 }
 
+bool is_block(const std::byte* at) noexcept {
+  BlockHeader header;
+  std::memcpy(&header, at, sizeof header);
+  return std::memcmp(header.magic, kBlockMagic, sizeof kBlockMagic) == 0 &&
+         header.fixed == fixed_check(header);
+}
+
+bool is_open(const std::byte* at) noexcept {
+  return is_block(at) && at[offsetof(BlockHeader, state)] == std::byte{0};
+}
+
+/// Checksums what is not sealed yet and cuts off what no block came to. True: the file was open.
+bool seal_blocks(int file) noexcept {
+  struct stat status {};
+  if (::fstat(file, &status) != 0) return false;
+  const auto blocks = static_cast<std::size_t>(status.st_size) / kBlockBytes;
+  if (blocks == 0) return false;
+  void* const base =
+      ::mmap(nullptr, blocks * kBlockBytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+  if (base == MAP_FAILED) return false;
+  auto* const bytes = static_cast<std::byte*>(base);
+  std::size_t last = blocks;
+  while (last > 0 && !is_block(bytes + (last - 1) * kBlockBytes)) --last;
+  const bool was_open = last > 0 && is_open(bytes);
+  if (was_open) {
+    reinterpret_cast<FileHeader*>(bytes + sizeof(BlockHeader))->blocks = last;
+    for (std::size_t i = 0; i < last; ++i)
+      if (is_open(bytes + i * kBlockBytes)) seal(bytes + i * kBlockBytes);
+  }
+  ::munmap(base, blocks * kBlockBytes);
+  // Failing leaves zeros at the end, which readers skip.
+  [[maybe_unused]] const int cut =
+      was_open ? ::ftruncate(file, static_cast<off_t>(last * kBlockBytes)) : 0;
+  return was_open;
+}
+
 }  // namespace
 
 std::uint64_t stride_of(std::uint64_t block, std::uint64_t budget) noexcept {
@@ -196,54 +232,21 @@ void Writer::keep_time() noexcept {
   file.latest_check = moment_check(now);
 }
 
-void Writer::close() noexcept {
+void Writer::close(bool in_order) noexcept {
   if (closed_.exchange(true, std::memory_order_acq_rel)) return;  // pairs with block()
   keep_time();
-  const auto blocks = std::min(next_block_.load(std::memory_order_acquire), ready_blocks_.load());
-  header().closed = 1;
-  header().blocks = blocks;
-  for (std::size_t i = 0; i < blocks; ++i) {
-    std::byte* const at = base_ + i * kBlockBytes;
-    if (std::memcmp(at, kBlockMagic, sizeof kBlockMagic) == 0) seal(at);
-  }
-  // What was set aside and not used; failing leaves zeros at the end, which readers skip.
-  [[maybe_unused]] const int cut = ::ftruncate(file_, static_cast<off_t>(blocks * kBlockBytes));
+  header().closed = in_order ? 1 : 0;
+  // Other threads may still write, and a checksum must not change under them: from here on their
+  // addresses lead to memory that nobody reads.
+  ::mmap(base_, most_blocks_ * kBlockBytes, PROT_READ | PROT_WRITE,
+         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+  seal_blocks(file_);
 }
 
 bool seal_file(const std::string& path) {
   const int file = ::open(path.c_str(), O_RDWR | O_CLOEXEC);
   if (file < 0) refuse("cannot open", path);
-  struct stat status {};
-  ::fstat(file, &status);
-  const auto blocks = static_cast<std::size_t>(status.st_size) / kBlockBytes;
-  void* const base = blocks == 0 ? MAP_FAILED
-                                 : ::mmap(nullptr, blocks * kBlockBytes, PROT_READ | PROT_WRITE,
-                                          MAP_SHARED, file, 0);
-  if (base == MAP_FAILED) {
-    ::close(file);
-    return false;
-  }
-  auto* const bytes = static_cast<std::byte*>(base);
-  const auto header_at = [&](std::size_t block) {
-    BlockHeader header;
-    std::memcpy(&header, bytes + block * kBlockBytes, sizeof header);
-    return header;
-  };
-  const auto is_block = [&](std::size_t block) {
-    const auto header = header_at(block);
-    return std::memcmp(header.magic, kBlockMagic, sizeof kBlockMagic) == 0 &&
-           header.fixed == fixed_check(header);
-  };
-  std::size_t last = blocks;
-  while (last > 0 && !is_block(last - 1)) --last;
-  const bool was_open = last > 0 && is_block(0) && header_at(0).state == BlockState::open;
-  if (was_open) reinterpret_cast<FileHeader*>(bytes + sizeof(BlockHeader))->blocks = last;
-  for (std::size_t i = 0; i < last && was_open; ++i)
-    if (is_block(i) && header_at(i).state == BlockState::open) seal(bytes + i * kBlockBytes);
-  ::munmap(base, blocks * kBlockBytes);
-  if (was_open) {
-    [[maybe_unused]] const int cut = ::ftruncate(file, static_cast<off_t>(last * kBlockBytes));
-  }
+  const bool was_open = seal_blocks(file);
   ::close(file);
   return was_open;
 }

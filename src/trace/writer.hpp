@@ -23,7 +23,7 @@ class Writer {
  public:
   /// Throws Error{system} when the file cannot be made.
   explicit Writer(const WriterOptions& options);
-  /// Closes. The memory stays mapped to the end of the process, for threads that still write.
+  /// Closes. Its addresses stay valid to the end of the process, for threads that still write.
   ~Writer();
   Writer(const Writer&) = delete;
   Writer& operator=(const Writer&) = delete;
@@ -41,8 +41,9 @@ class Writer {
   void note(NoteKind kind, std::uint64_t id, std::string_view text) noexcept;
   /// Reads both clocks once more, so that a crash leaves an exact rate.
   void keep_time() noexcept;
-  /// Checksums every block and cuts the file to its length. Later writes are lost.
-  void close() noexcept;
+  /// Checksums every block and cuts the file to its length. Later writes are lost. `in_order`: the
+  /// process came to the end it was meant to come to.
+  void close(bool in_order = true) noexcept;
 
  private:
   std::byte* block(BlockKind kind, std::uint16_t thread, std::uint32_t first,

@@ -7,21 +7,28 @@ BLOCK = 16384
 MASK = (1 << 64) - 1
 
 
+def mixed(words):
+    check = 0x9E3779B97F4A7C15
+    for word in words:
+        check = (check ^ word) * 0xD1342543DE82EF95 & MASK
+        check ^= check >> 29
+    return check
+
+
 def checksum(header, payload):
-    a, b = 1, 0
-    for (word,) in struct.iter_unpack("<Q", header + payload):
-        a = (a + word) & MASK
-        b = (b + a) & MASK
-    return a, b
+    a, b = [0] * 4, [0] * 4
+    for words in struct.iter_unpack("<4Q", payload + bytes(32 - len(payload) % 32)):
+        a = [(x + word) & MASK for x, word in zip(a, words)]
+        b = [(x + y) & MASK for x, y in zip(b, a)]
+    head = mixed(struct.unpack("<5Q", header))
+    return head ^ mixed(a), head ^ mixed(b)
 
 
 def fold(words):
     x = 0
     for word in words:
         x ^= word
-    x ^= x >> 32
-    x ^= x >> 16
-    return x & 0xFFFF ^ 0x5357
+    return x * 0x9E3779B97F4A7C15 >> 48 & 0xFFFF
 
 
 def blocks(data):
@@ -47,14 +54,14 @@ def blocks(data):
 def records_of(payload):
     for words in struct.iter_unpack("<QQQQ", payload[:len(payload) // 32 * 32]):
         begin, duration, waiting, tail = words
-        if tail & 0xFFFF != fold([begin, duration, waiting, tail & ~0xFFFF]):
+        if tail == 0 or tail & 0xFFFF != fold([begin, duration, waiting, tail & ~0xFFFF]):
             return
         yield begin, duration, waiting, tail >> 16 & 0xFFFF, tail >> 32
 
 
 def slots_of(payload):
     for words in struct.iter_unpack("<16Q", payload[:len(payload) // 128 * 128]):
-        if words[7] >> 48 != fold([*words[:7], words[7] & (1 << 48) - 1]):
+        if words[7] == 0 or words[7] >> 48 != fold([*words[:7], words[7] & (1 << 48) - 1]):
             return
         yield words
 

@@ -27,6 +27,7 @@ namespace sinew {
 namespace {
 
 using namespace std::chrono_literals;
+using namespace std::string_literals;
 
 constexpr int kRanks = 4;
 const Address kStore{Address::Kind::tcp, "127.0.0.1", 24680};
@@ -141,8 +142,8 @@ Recorded record_rank_1() {
 }
 
 // The beginning of a TLS 1.2/1.3 ClientHello, as a scanner sends it.
-const std::string kClientHello(
-    "\x16\x03\x01\x00\xc8\x01\x00\x00\xc4\x03\x03 a client's random words", 37);
+const std::string kClientHello =
+    "\x16\x03\x01\x00\xc8\x01\x00\x00\xc4\x03\x03 a client's random words"s;
 
 enum Kind : unsigned {
   http,

@@ -46,7 +46,7 @@ function sizes(routine, index) {
   if (routine.bins.length === 0) return;
   const bins = routine.bins.map(bin => ({...bin, label: bin.bytes === 0 ? "0" : bytes(bin.bytes)}));
   const domain = bins.map(bin => bin.label);
-  const common = {width: Math.min(width(), 120 + 62 * bins.length), height: 190, marginLeft: 64, marginBottom: 44, marginTop: 24,
+  const common = {width: Math.min(width(), 120 + 62 * bins.length), height: 200, marginLeft: 64, marginBottom: 44, marginTop: 24, insetTop: 14,
     x: {label: "size, from", type: "band", domain}};
   put(`chart-calls-${index}`, `${routine.name}: calls by size`, {...common, y: {label: "calls", type: "sqrt"},
     marks: [gridY({strokeOpacity: .15}), barY(bins, {x: "label", y: "calls", fill: "var(--moving)", title: d => `${d.label}: ${d.calls} calls`}),

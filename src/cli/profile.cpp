@@ -31,6 +31,7 @@ struct Wanted {
   std::string folder;
   std::string budget = "64M";
   std::string labels;
+  std::string ranks;
   std::size_t rows = 12;
   bool json = false;
   std::vector<std::string> command;
@@ -108,6 +109,8 @@ int show_verb(int argc, char** argv) {
 }
 
 int profile_verb(Wanted wanted) {
+  check_labels(wanted.labels);
+  check_rank_list(wanted.ranks);
   if (wanted.folder.empty()) wanted.folder = free_folder();
   const auto budget = parse_bytes(wanted.budget);
   fs::create_directories(wanted.folder);
@@ -125,6 +128,7 @@ int profile_verb(Wanted wanted) {
       {"SINEW_PROFILE_DIR", folder},
       {"SINEW_PROFILE_BUDGET", fmt::format("{}", budget)}};
   if (!wanted.labels.empty()) variables.emplace_back("SINEW_PROFILE_LABELS", wanted.labels);
+  if (!wanted.ranks.empty()) variables.emplace_back("SINEW_PROFILE_RANKS", wanted.ranks);
   const auto& program = wanted.command.front();
   const auto launcher = launcher_of(program, version_of(program));
   const int status = run_command(with_variables(wanted.command, launcher, variables));
@@ -151,6 +155,7 @@ int run_profile(int argc, char** argv) {
   app.add_option("-o,--output", wanted.folder, "folder for the traces (sinew-profile)");
   app.add_option("--budget", wanted.budget, "bytes of records a rank; past it they are sampled");
   app.add_option("--label", wanted.labels, "roles by tag: tag=1:INDEX,tag=2:VALUE");
+  app.add_option("--ranks", wanted.ranks, "only these leave traces: 0,4-7 (all)");
   app.add_option("--rows", wanted.rows, "how many sizes to list (12)");
   app.add_flag("--json", wanted.json, "the profile as one JSON document");
   app.prefix_command();

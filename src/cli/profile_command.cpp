@@ -6,6 +6,9 @@
 #include <array>
 #include <string_view>
 
+#include <sinew/error.hpp>
+#include "base/text.hpp"
+
 namespace sinew {
 namespace {
 
@@ -13,7 +16,34 @@ constexpr std::array<std::string_view, 4> kShared{"mpirun", "mpiexec", "orterun"
 
 std::string_view base_name(std::string_view path) { return path.substr(path.rfind('/') + 1); }
 
+bool is_number(std::string_view text) {
+  return !text.empty() && text.find_first_not_of("0123456789") == std::string_view::npos;
+}
+
 }  // namespace
+
+void check_labels(const std::string& text) {
+  if (text.empty()) return;
+  for (const auto& part : split(text, ',')) {
+    const auto colon = part.find(':');
+    if (!part.starts_with("tag=") || colon == std::string_view::npos ||
+        !is_number(part.substr(4, colon - 4)) || colon + 1 == part.size())
+      throw Error(Errc::invalid_argument,
+                  fmt::format("--label {}: '{}' is not of the form tag=1:NAME", text, part));
+  }
+}
+
+void check_rank_list(const std::string& text) {
+  if (text.empty()) return;
+  for (const auto& part : split(text, ',')) {
+    const auto dash = part.find('-');
+    const bool range = dash != std::string_view::npos;
+    if (!is_number(part.substr(0, dash)) || (range && !is_number(part.substr(dash + 1))))
+      throw Error(
+          Errc::invalid_argument,
+          fmt::format("--ranks {}: '{}' is neither a rank (4) nor a range (4-7)", text, part));
+  }
+}
 
 Launcher launcher_of(const std::string& program, const std::string& version) {
   const auto name = base_name(program);

@@ -17,4 +17,8 @@ std::vector<std::string> with_variables(
     const std::vector<std::string>& command, Launcher launcher,
     const std::vector<std::pair<std::string, std::string>>& variables);
 
+/// Throw Error{invalid_argument} that shows the right form.
+void check_labels(const std::string& text);
+void check_rank_list(const std::string& text);
+
 }  // namespace sinew

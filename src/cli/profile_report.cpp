@@ -111,6 +111,58 @@ std::string size_table(const Profile& profile, std::size_t rows) {
   return text;
 }
 
+std::string phase_lines(const Profile& profile) {
+  std::string text;
+  for (const auto& phase : profile.phases) {
+    std::string pattern;
+    for (const auto& call : phase.pattern) {
+      if (pattern.size() > 120) {
+        pattern += ", ...";
+        break;
+      }
+      pattern += fmt::format(
+          "{}{}{}{}", pattern.empty() ? "" : ", ",
+          call.calls > 1 ? fmt::format("{} x ", call.calls) : "", short_name(call.routine),
+          phase.sizes_vary || call.bytes == 0 ? "" : fmt::format(" {}", human_bytes(call.bytes)));
+    }
+    text += wrapped(fmt::format("{} rounds of {}, {:.0f}% of it in these calls (95% below {}, "
+                                "longest {}): {}{}",
+                                phase.rounds, human_ns(phase.mean_ns),
+                                100 * phase.in_calls_ns / std::max(1.0, phase.mean_ns),
+                                human_ns(phase.p95_ns), human_ns(phase.longest_ns), pattern,
+                                phase.sizes_vary ? ", sizes vary" : ""),
+                    80, 2) +
+            '\n';
+  }
+  return text.empty() ? "" : "\n" + text;
+}
+
+std::string late_lines(const Profile& profile) {
+  constexpr std::size_t kMost = 3;
+  std::string text;
+  for (std::size_t i = 0; i < std::min(kMost, profile.late_senders.size()); ++i) {
+    const auto& late = profile.late_senders[i];
+    text += wrapped(fmt::format("late sender: rank {} let rank {} wait {} in {} of {} receives",
+                                late.sender, late.receiver, human_ns(late.waited_ns), late.late,
+                                late.messages),
+                    80, 2) +
+            '\n';
+  }
+  return text;
+}
+
+/// What it costs to look, and what is too short to be looked at.
+std::string cost_line(const Profile& profile) {
+  if (profile.own_cost_ns <= 0) return "";
+  std::string names;
+  for (const auto& [routine, totals] : profile.routines)
+    if (is_too_short(totals, profile.own_cost_ns))
+      names += (names.empty() ? "" : ", ") + short_name(routine);
+  return wrapped(fmt::format("The profiler adds {:.0f} ns to a call{}.", profile.own_cost_ns,
+                             names.empty() ? "" : "; too short to be timed well: " + names)) +
+         '\n';
+}
+
 std::string rank_table(const Profile& profile) {
   constexpr std::size_t kMost = 16;
   constexpr auto kRight = Align::right;
@@ -182,6 +234,21 @@ Json json_of(const report::Finding& finding) {
       {"command", finding.command}};
 }
 
+Json json_of(const trace::Phase& phase) {
+  Json json{{"rounds", phase.rounds},          {"calls", phase.calls},
+            {"sizes_vary", phase.sizes_vary},  {"begin_ns", phase.begin_ns},
+            {"mean_ns", phase.mean_ns},        {"median_ns", phase.median_ns},
+            {"p95_ns", phase.p95_ns},          {"longest_ns", phase.longest_ns},
+            {"in_calls_ns", phase.in_calls_ns}};
+  auto& pattern = json["pattern"] = Json::array();
+  for (const auto& call : phase.pattern)
+    pattern.push_back({{"routine", call.routine},
+                       {"bytes", call.bytes},
+                       {"calls", call.calls},
+                       {"mean_ns", call.mean_ns}});
+  return json;
+}
+
 }  // namespace
 
 std::string profile_text(const Profile& profile, std::size_t rows) {
@@ -192,10 +259,12 @@ std::string profile_text(const Profile& profile, std::size_t rows) {
   auto text = fmt::format("{} {}, {}\n\n", profile.ranks.size(),
                           profile.ranks.size() == 1 ? "rank" : "ranks", made_by);
   text += routine_table(profile) + size_table(profile, rows) + rank_table(profile);
+  text += phase_lines(profile) + late_lines(profile);
   text += '\n' + wrapped(profile.source.empty() ? kMeasured : kImported) + '\n';
   if (profile.clock_error_ns > 0)
     text += wrapped(fmt::format("Arrivals are compared to {}.", human_ns(profile.clock_error_ns))) +
             '\n';
+  text += cost_line(profile);
   for (const auto& warning : profile.warnings) text += wrapped("note: " + warning, 80, 6) + '\n';
   return text;
 }
@@ -232,6 +301,16 @@ std::string profile_json(const Profile& profile) {
   }
   auto& rows = json["rows"] = Json::array();
   for (const auto& [key, totals] : by_time(profile.rows)) rows.push_back(json_of(key, totals));
+  auto& late = json["late_senders"] = Json::array();
+  for (const auto& pair : profile.late_senders)
+    late.push_back({{"sender", pair.sender},
+                    {"receiver", pair.receiver},
+                    {"receives", pair.messages},
+                    {"late", pair.late},
+                    {"waited_ns", pair.waited_ns}});
+  auto& phases = json["phases"] = Json::array();
+  for (const auto& phase : profile.phases) phases.push_back(json_of(phase));
+  json["own_cost_ns"] = profile.own_cost_ns;
   json["clock_error_ns"] = profile.clock_error_ns;
   json["greatest_stride"] = profile.greatest_stride;
   json["warnings"] = profile.warnings;

@@ -1,6 +1,6 @@
 #include "preload/call.hpp"
 
-#include <algorithm>
+#include <new>
 
 #include <sinew/trace.hpp>
 
@@ -65,7 +65,7 @@ void Call::keep(const Key& key, bool receives, MPI_Request* request) noexcept {
   Entry* const entry = requests().insert(number_of(*request));
   if (entry == nullptr) return;
   entry->slot = nullptr;
-  entry->repeated = new Repeated{key};
+  entry->repeated = new (std::nothrow) Repeated{key};
   entry->receives = receives;
   entry->cancelled.store(false, std::memory_order_relaxed);
 }

@@ -12,9 +12,12 @@ namespace sinew::preload {
 
 // Process and thread state. A preloaded library has nobody to hand them in; they are all here.
 extern thread_local constinit Thread* t_active;  // null: inside a call, or none was made yet
+extern std::atomic<bool> g_off;                  // nothing is recorded any more
 extern std::atomic<std::uint64_t> g_epoch;       // memos of earlier ones are void
 extern Next next;                                // what the program would have called
 Requests& requests() noexcept;
+/// Ends the profile of this process and removes its trace: nobody asked for this rank.
+void leave_out() noexcept;
 
 struct InComm {
   MPI_Comm handle;
@@ -64,7 +67,7 @@ class Call {
     begin_ = trace::cycle_count();
   }
   ~Call() {
-    if (thread_ != nullptr) t_active = thread_;
+    if (thread_ != nullptr && !g_off.load(std::memory_order_relaxed)) t_active = thread_;
   }
   Call(const Call&) = delete;
   Call& operator=(const Call&) = delete;
@@ -187,7 +190,7 @@ class Repeat {
       thread_->log.add(*memo_.slot, begin_, took_, 0, ++*memo_.sequence);
     else
       fail(*thread_, routine, memo_, begin_, took_);
-    t_active = thread_;
+    *thread_->active = thread_;  // its address need not be kept across the call
   }
   void posted(int result, MPI_Request* request, bool receives) const noexcept {
     follow(result, request, memo_.slot, receives, begin_, took_);

@@ -4,6 +4,15 @@
 #include <string>
 
 namespace sinew::preload {
+namespace {
+
+void begin(Call& call, Routine routine, int result) noexcept {
+  session().identify();
+  call.finish(routine, result, Nowhere{}, kNoVolume, false);
+  if (!session().is_wanted()) leave_out();
+}
+
+}  // namespace
 
 // NOLINTBEGIN(readability-identifier-naming): named after the routines
 int wrap_Init(int* argc, char*** argv) {
@@ -12,8 +21,7 @@ int wrap_Init(int* argc, char*** argv) {
     return next.Init(argc, argv);
   const int result = next.Init(argc, argv);
   call.stop();
-  session().identify();
-  call.finish(kRoutine_Init, result, Nowhere{}, kNoVolume, false);
+  begin(call, kRoutine_Init, result);
   return result;
 }
 
@@ -23,8 +31,7 @@ int wrap_Init_thread(int* argc, char*** argv, int required, int* provided) {
     return next.Init_thread(argc, argv, required, provided);
   const int result = next.Init_thread(argc, argv, required, provided);
   call.stop();
-  session().identify();
-  call.finish(kRoutine_Init_thread, result, Nowhere{}, kNoVolume, false);
+  begin(call, kRoutine_Init_thread, result);
   return result;
 }
 

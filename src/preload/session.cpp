@@ -1,5 +1,6 @@
 #include "preload/session.hpp"
 
+#include <dlfcn.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -113,13 +114,20 @@ bool Session::is_active() const noexcept {
 void Session::identify() noexcept {
   if (identified_.load(std::memory_order_acquire) || !is_active()) return;
   if (identified_.exchange(true, std::memory_order_acq_rel)) return;
-  int rank = -1, size = 0;
-  ask.comm_rank(handles.world, &rank);
+  int size = 0;
+  ask.comm_rank(handles.world, &rank_);
   ask.comm_size(handles.world, &size);
   ask.comm_group(handles.world, &world_group_);
-  writer.note(trace::NoteKind::info, 0, "rank=" + std::to_string(rank));
+  writer.note(trace::NoteKind::info, 0, "rank=" + std::to_string(rank_));
   writer.note(trace::NoteKind::info, 0, "size=" + std::to_string(size));
   writer.keep_time();
+}
+
+bool Session::is_wanted() const noexcept {
+  if (rank_ < 0 || settings_.ranks.empty()) return true;
+  return std::any_of(settings_.ranks.begin(), settings_.ranks.end(), [&](const auto& range) {
+    return range.first <= rank_ && rank_ <= range.second;
+  });
 }
 
 void Session::note_usage() noexcept {
@@ -129,6 +137,11 @@ void Session::note_usage() noexcept {
   writer.note(trace::NoteKind::info, 0, "system_s=" + seconds(used.ru_stime));
   writer.note(trace::NoteKind::info, 0, "resident_kib=" + std::to_string(used.ru_maxrss));
   writer.note(trace::NoteKind::info, 0, "switches=" + std::to_string(used.ru_nivcsw));
+  // Not opened, only asked for: where gradients travel by NCCL, MPI carries little of them.
+  if (void* const nccl = ::dlopen("libnccl.so.2", RTLD_LAZY | RTLD_NOLOAD)) {
+    writer.note(trace::NoteKind::info, 0, "nccl=loaded");
+    ::dlclose(nccl);
+  }
 }
 
 void Session::note_routine(std::uint16_t routine, const char* name) noexcept {

@@ -41,6 +41,7 @@ struct Settings {
   std::uint64_t budget_bytes = 64U << 20U;
   std::vector<std::pair<int, std::string>> labels;  // by tag
   MpitraceSettings mpitrace;
+  std::vector<std::pair<int, int>> ranks;           // from, to; empty: all
 };
 
 /// One thread's part: a memo of the last call of each routine, so that equal calls cost little.
@@ -58,6 +59,7 @@ struct Entry;
 struct Thread {
   explicit Thread(trace::Writer& writer) : log(writer) {}
   ThreadLog log;
+  Thread** active = nullptr;  // the variable that says that it is not inside a call
   std::uint32_t calls = 0;
   Memo memos[kMostRoutines] = {};
   std::vector<Entry*> entries;       // of a completion call
@@ -84,7 +86,10 @@ class Session {
 
   /// Tells the trace who this is, once MPI knows it.
   void identify() noexcept;
+  /// What the process has used so far.
   void note_usage() noexcept;
+  /// Whether this rank was asked for; true before MPI knows it.
+  [[nodiscard]] bool is_wanted() const noexcept;
   void note_routine(std::uint16_t routine, const char* name) noexcept;
   std::uint16_t region_of(const std::string& name) noexcept;
 
@@ -110,6 +115,7 @@ class Session {
   std::vector<std::atomic<bool>> noted_;
   std::atomic<bool> identified_{false};
   MPI_Group world_group_{};
+  int rank_ = -1;
 };
 
 }  // namespace sinew::preload

@@ -1,6 +1,7 @@
 // The edge of a wrapper library: reads the environment, makes the session, hands out wrappers.
 #include <pthread.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <cstdio>
@@ -14,6 +15,7 @@
 namespace sinew::preload {
 
 thread_local constinit Thread* t_active = nullptr;
+std::atomic<bool> g_off{false};
 std::atomic<std::uint64_t> g_epoch{1};
 Next next{};
 
@@ -30,7 +32,6 @@ struct Wrapped {
 // Made once and never destroyed: threads may call MPI until the very end of the process.
 Session* g_session = nullptr;
 Requests g_requests;
-std::atomic<bool> g_off{false};
 thread_local constinit Thread* t_thread = nullptr;
 pthread_key_t g_thread_end;
 
@@ -60,6 +61,22 @@ std::vector<std::pair<int, std::string>> labels_of(const std::string& text) {
   return labels;
 }
 
+/// "0,2-3"; what is not of this form is left out.
+std::vector<std::pair<int, int>> ranks_of(const std::string& text) {
+  std::vector<std::pair<int, int>> ranges;
+  for (std::size_t at = 0; at < text.size();) {
+    const auto end = std::min(text.find(',', at), text.size());
+    const auto part = text.substr(at, end - at);
+    const auto dash = part.find('-');
+    const int first = std::atoi(part.c_str());
+    if (!part.empty())
+      ranges.emplace_back(first,
+                          dash == std::string::npos ? first : std::atoi(part.c_str() + dash + 1));
+    at = end + 1;
+  }
+  return ranges;
+}
+
 Settings read_settings() {
   Settings settings;
   settings.folder = variable("SINEW_PROFILE_DIR", "sinew-profile");
@@ -67,8 +84,24 @@ Settings read_settings() {
   if (budget > 0) settings.budget_bytes = budget;
   settings.labels = labels_of(variable("SINEW_PROFILE_LABELS", ""));
   settings.mpitrace = read_mpitrace_settings();
+  settings.ranks = ranks_of(variable("SINEW_PROFILE_RANKS", ""));
   make_folders(settings.folder);
   return settings;
+}
+
+// Calls of nothing, in the trace as routine 0: their distance is what a call costs besides itself.
+void calibrate() noexcept {
+  constexpr auto kNothing = static_cast<Routine>(0);
+  {
+    Call first(t_active);
+    if (!first) return;
+    first.stop();
+    first.finish_memo(kNothing, MPI_SUCCESS, Nowhere{}, kNoVolume, false);
+  }
+  for (int i = 0; i < 64; ++i) {
+    Repeat call(t_active, t_active->memos[kNothing]);
+    call.finish(kNothing, MPI_SUCCESS);
+  }
 }
 
 // The trace is not mapped in a child, and two processes would write one file.
@@ -84,12 +117,20 @@ void end_thread(void* thread) {
 
 }  // namespace
 
+void leave_out() noexcept {
+  g_off.store(true, std::memory_order_relaxed);
+  g_session->writer.close(false);
+  ::unlink(g_session->writer.path().c_str());
+}
+
 Session& session() noexcept { return *g_session; }
 Requests& requests() noexcept { return g_requests; }
 
 Thread* Call::enter() noexcept {
   if (t_thread != nullptr || g_off.load(std::memory_order_relaxed)) return nullptr;
   t_thread = session().take_thread();
+  if (t_thread == nullptr) return nullptr;
+  t_thread->active = &t_active;
   ::pthread_setspecific(g_thread_end, t_thread);
   return t_thread;
 }
@@ -104,6 +145,7 @@ namespace {
   int begun = 0, ended = 0;
   g_session->ask.initialized(&begun);
   g_session->ask.finalized(&ended);
+  if (ended == 0) g_session->note_usage();
   g_session->writer.close(begun == 0 || ended != 0);
 }
 
@@ -135,5 +177,6 @@ extern "C" [[gnu::visibility("default")]] int sinew_profile_start(void* (*lookup
     bind(entry.name, entry.wrapper);      // PMPI_...
     bind(entry.name + 1, entry.wrapper);  // MPI_...
   }
+  calibrate();
   return 0;
 }

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstdlib>
 
+#include <sinew/trace.hpp>
 #include "trace/arrivals.hpp"
 
 namespace sinew::trace {
@@ -91,10 +92,17 @@ ProfileKey key_of(const Trace& trace, const Key& key) {
 }
 
 void add_waits(Profile& profile, const std::vector<Trace>& traces) {
-  const auto arrivals = compare_arrivals(traces);
-  if (arrivals.several_hosts)
+  auto arrivals = compare_arrivals(traces);
+  if (arrivals.several_hosts) {
     profile.warnings.emplace_back(
         "ranks on several hosts have no common clock; waiting is not told from transfer");
+    return;
+  }
+  std::vector<int> ranks;
+  for (const auto& rank : profile.ranks) ranks.push_back(rank.rank);
+  auto messages = compare_messages(traces, ranks);
+  profile.late_senders = std::move(messages.late);
+  arrivals.waited.insert(arrivals.waited.end(), messages.waited.begin(), messages.waited.end());
   for (const auto& wait : arrivals.waited) {
     const auto key = key_of(traces[wait.trace], traces[wait.trace].counters[wait.counter].key);
     auto& rank = profile.ranks[wait.trace];
@@ -108,6 +116,26 @@ void add_waits(Profile& profile, const std::vector<Trace>& traces) {
     waited[wait.trace] += wait.waited_ns;
   }
   if (!arrivals.waited.empty()) profile.clock_error_ns = kClockErrorNs;
+}
+
+/// Calls of nothing, which the profiler makes at its start to know its own cost.
+bool is_calibration(const Key& key) {
+  return key.kind == static_cast<std::uint8_t>(EventKind::call) && key.operation == 0;
+}
+
+/// The median distance of such calls; 0: there are none.
+double own_cost(const Trace& trace) {
+  std::vector<double> distances;
+  std::uint64_t last = 0;
+  for (const auto& call : trace.records) {
+    if (!is_calibration(trace.counters[call.counter].key)) continue;
+    if (last != 0) distances.push_back(static_cast<double>(call.begin_ns - last));
+    last = call.begin_ns;
+  }
+  if (distances.empty()) return 0;
+  const auto middle = distances.begin() + static_cast<std::ptrdiff_t>(distances.size() / 2);
+  std::nth_element(distances.begin(), middle, distances.end());
+  return *middle;
 }
 
 }  // namespace
@@ -187,12 +215,13 @@ Profile summarize(const std::vector<Trace>& unordered) {
     auto& rank = profile.ranks.emplace_back(rank_of(trace));
     warn(profile, trace, rank);
     profile.greatest_stride = std::max(profile.greatest_stride, trace.greatest_stride);
+    profile.own_cost_ns = std::max(profile.own_cost_ns, own_cost(trace));
     for (const auto& [id, text] : trace.notes)
       if (id.first == NoteKind::communicator)
         profile.communicators.try_emplace(static_cast<std::uint32_t>(id.second),
                                           communicator_of(text));
     for (const auto& counter : trace.counters) {
-      if (counter.calls == 0) continue;
+      if (counter.calls == 0 || is_calibration(counter.key)) continue;
       const auto key = key_of(trace, counter.key);
       rank.rows[key].add(counter);
       rank.routines[key.routine].add(counter);
@@ -204,9 +233,17 @@ Profile summarize(const std::vector<Trace>& unordered) {
     profile.warnings.push_back(
         fmt::format("past their budget traces hold one record in up to {}; counters are exact",
                     profile.greatest_stride));
-  if (!traces.empty()) add_waits(profile, traces);
+  if (!traces.empty()) {
+    add_waits(profile, traces);
+    profile.phases = find_phases(traces.front());
+  }
   sum_over_ranks(profile);
   const auto& ranks = profile.ranks;
+  if (std::any_of(ranks.begin(), ranks.end(),
+                  [](const RankProfile& rank) { return rank.info.count("nccl") > 0; }))
+    profile.warnings.emplace_back(
+        "NCCL is loaded: what it sends between GPUs is not seen here, MPI shows control traffic "
+        "only; NCCL_DEBUG=INFO, its profiler plugin or a Kineto trace show the rest");
   if (!ranks.empty() && ranks.back().size > static_cast<int>(ranks.size()))
     profile.warnings.push_back(
         fmt::format("traces of {} ranks, but the job had {}", ranks.size(), ranks.back().size));

@@ -6,8 +6,11 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <vector>
 
+#include "trace/messages.hpp"
+#include "trace/phases.hpp"
 #include "trace/reader.hpp"
 
 namespace sinew::trace {
@@ -31,7 +34,12 @@ struct ProfileKey {
   std::uint64_t bytes = 0;
   int peer = -1;
   std::string label, region;
-  friend auto operator<=>(const ProfileKey&, const ProfileKey&) = default;
+  friend bool operator<(const ProfileKey& a, const ProfileKey& b) {
+    const auto tied = [](const ProfileKey& key) {
+      return std::tie(key.routine, key.communicator, key.bytes, key.peer, key.label, key.region);
+    };
+    return tied(a) < tied(b);
+  }
 };
 
 struct RankProfile {
@@ -62,10 +70,18 @@ struct Profile {
   std::map<std::string, std::vector<double>> waited_by_rank;  // of it, in compared collectives
   std::map<ProfileKey, Totals> rows;
   std::map<std::uint32_t, CommunicatorInfo> communicators;
+  std::vector<LateSender> late_senders;  // the longest waits first
+  std::vector<Phase> phases;             // of the first rank
+  double own_cost_ns = 0;                // what the profiler adds to a call; 0: not known
   std::uint64_t greatest_stride = 1;
   double clock_error_ns = 0;          // of arrivals that were compared
   std::vector<std::string> warnings;  // what the reader of the figures must know
 };
+
+/// Calls so short that much of their time is the profiler's own.
+inline bool is_too_short(const Totals& totals, double own_cost_ns) {
+  return totals.calls > 0 && totals.total_ns < 5 * own_cost_ns * static_cast<double>(totals.calls);
+}
 
 Profile summarize(const std::vector<Trace>& traces);
 

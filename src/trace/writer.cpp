@@ -238,9 +238,9 @@ void Writer::close(bool in_order) noexcept {
   header().closed = in_order ? 1 : 0;
   // Other threads may still write, and a checksum must not change under them: from here on their
   // addresses lead to memory that nobody reads.
-  ::mmap(base_, most_blocks_ * kBlockBytes, PROT_READ | PROT_WRITE,
-         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
-  seal_blocks(file_);
+  void* const nowhere = ::mmap(base_, most_blocks_ * kBlockBytes, PROT_READ | PROT_WRITE,
+                               MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+  if (nowhere != MAP_FAILED) seal_blocks(file_);
 }
 
 bool seal_file(const std::string& path) {

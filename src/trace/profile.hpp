@@ -31,7 +31,8 @@ struct ProfileKey {
   std::uint64_t bytes = 0;
   int peer = -1;
   std::string label, region;
-  friend auto operator<=>(const ProfileKey&, const ProfileKey&) = default;
+  friend auto operator<=>(const ProfileKey&,
+                          const ProfileKey&) = default;  // NOLINT(modernize-use-nullptr)
 };
 
 struct RankProfile {

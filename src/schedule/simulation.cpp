@@ -103,7 +103,7 @@ void Simulation::begin_round(int rank, Stream& stream) {
 }
 
 void Simulation::post(int rank, const Step& step) {
-  Message message{&step, {}};
+  Sent message{&step, {}};
   for (std::uint32_t i = 0; i < step.src.count; ++i)
     message.values.push_back(read(rank, step, step.src, i));
   message.values.shrink_to_fit();
@@ -151,14 +151,14 @@ bool Simulation::attempt(int rank, const Step& step) {
 bool Simulation::was_taken(int rank, const Step& step) {
   auto& lane = lanes_[{rank, step.peer, step.channel}];
   const auto at =
-      std::find_if(lane.begin(), lane.end(), [&](const Message& m) { return m.step == &step; });
+      std::find_if(lane.begin(), lane.end(), [&](const Sent& m) { return m.step == &step; });
   return at == lane.end() || at->taken;
 }
 
 bool Simulation::receive(int rank, const Step& step) {
   const Lane key{step.peer, rank, step.channel};
   auto& lane = lanes_[key];
-  const auto at = std::find_if(lane.begin(), lane.end(), [](const Message& m) { return !m.taken; });
+  const auto at = std::find_if(lane.begin(), lane.end(), [](const Sent& m) { return !m.taken; });
   if (at == lane.end()) return false;
   if (at->values.size() != step.dst.count)
     fail(rank, step.round,

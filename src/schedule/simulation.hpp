@@ -89,7 +89,7 @@ struct Stream {
   [[nodiscard]] std::uint32_t round() const { return steps[next]->round; }
 };
 
-struct Message {
+struct Sent {
   const Step* step;
   std::vector<TermId> values;
   bool taken = false;
@@ -195,7 +195,7 @@ class Simulation {
   Terms terms_;
   std::deque<Memory> memories_;
   std::vector<std::vector<Stream>> streams_;
-  std::map<Lane, std::vector<Message>> lanes_;
+  std::map<Lane, std::vector<Sent>> lanes_;
   std::map<Lane, std::vector<std::vector<bool>>> known_at_send_;
   std::vector<std::vector<const Step*>> writer_;
   std::vector<std::vector<std::optional<std::pair<int, std::uint32_t>>>> remote_;

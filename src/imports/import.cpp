@@ -65,7 +65,8 @@ std::string_view name(Format format) noexcept { return kind_of(format).name; }
 
 std::optional<Format> format_of(std::string_view text) {
   const auto first = text.find_first_not_of(" \t\r\n\xEF\xBB\xBF");
-  if (first == std::string_view::npos || has(text.substr(0, 4096), {"", 1})) return {};
+  if (first == std::string_view::npos || text.substr(0, 4096).find('\0') != std::string_view::npos)
+    return {};  // a program, say
   if (text[first] == '[' || text[first] == '{') return format_of_json(text);
   if (text.substr(first).starts_with("@ mpiP")) return Format::mpip;
   if (text.starts_with("Data for MPI rank") || has(text, "\nData for MPI rank"))

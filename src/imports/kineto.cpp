@@ -117,9 +117,9 @@ void Reader::event(const Json& event) {
   if (string_in(event, "ph") != "X" || !begin || !length || *length < 0) return;
   const auto name = string_in(event, "name"), category = plain(string_in(event, "cat"));
   const Interval us{*begin, *begin + *length};
-  static const Json kNothing = Json::object();
+  static const Json nothing = Json::object();
   const auto found = event.find("args");
-  const Json& args = found != event.end() && found->is_object() ? *found : kNothing;
+  const Json& args = found != event.end() && found->is_object() ? *found : nothing;
   Operation operation{{}, us};
   operation.key.bytes = message_bytes(args);
   operation.key.label = string_in(args, "Process Group Description");

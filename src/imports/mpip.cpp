@@ -21,7 +21,7 @@ enum class Part { nothing, times, aggregate_times, aggregate_sent, site_times, s
 struct Site {
   std::string routine;
   std::uint64_t number = 0;
-  friend auto operator<=>(const Site&, const Site&) = default;
+  friend auto operator<=>(const Site&, const Site&) = default;  // NOLINT(modernize-use-nullptr)
 };
 
 class Reader {

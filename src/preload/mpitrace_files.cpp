@@ -1,7 +1,6 @@
 #include "preload/mpitrace_files.hpp"
 
 #include <sched.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -9,6 +8,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <ctime>
 
 #include "preload/call.hpp"
 #include "report/mpitrace_text.hpp"

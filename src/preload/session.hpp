@@ -41,7 +41,7 @@ struct Settings {
   std::uint64_t budget_bytes = 64U << 20U;
   std::vector<std::pair<int, std::string>> labels;  // by tag
   MpitraceSettings mpitrace;
-  std::vector<std::pair<int, int>> ranks;           // from, to; empty: all
+  std::vector<std::pair<int, int>> ranks;  // from, to; empty: all
 };
 
 /// One thread's part: a memo of the last call of each routine, so that equal calls cost little.

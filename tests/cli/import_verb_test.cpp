@@ -35,8 +35,10 @@ TEST(ImportVerb, reads_standard_input) {
 }
 
 TEST(ImportVerb, gives_json_with_findings_and_their_evidence) {
+  EXPECT_EQ(Json::parse(sinew({"import", cpu(), "--format", "profile-json"}).out)["schema"],
+            "sinew-profile");
   const auto json = Json::parse(sinew({"import", cpu(), "--json"}).out);
-  EXPECT_EQ(json["schema"], "sinew-profile");
+  EXPECT_EQ(json["schema"], "sinew-report");
   EXPECT_EQ(json["source"], "mpitrace");
   EXPECT_EQ(json["ranks"].size(), 16U);
   ASSERT_GE(json["findings"].size(), 1U);
@@ -73,7 +75,8 @@ TEST(ImportVerb, bad_input_is_one_line_that_names_it) {
   expect_error({"import", cpu(), "--format", "mpitrac"}, 2, "did you mean 'mpitrace'?");
   expect_error({"import", cpu(), "--format", "mpitrace", "--ranks", "3"}, 2, "no calls of rank 3");
   expect_error({"import", cpu(), "--format", "mpitrace", "--ranks", "x"}, 2, "'x' is no rank");
-  expect_error({"import", cpu(), "-o", "/tmp"}, 2, "-o is for --format mpitrace");
+  expect_error({"import", cpu(), "--format", "html,md"}, 2, "several files");
+  expect_error({"import", cpu(), "--format", "html,pdf"}, 2, "unknown format 'pdf'");
 }
 
 TEST(ReportVerb, bad_input_is_one_line_that_names_it) {

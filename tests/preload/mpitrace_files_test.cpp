@@ -15,16 +15,18 @@ namespace {
 using Json = nlohmann::json;
 
 struct Mpi {
-  std::string name, calls, horovod_like;
+  std::string name, calls, classes, horovod_like;
 };
 
 std::vector<Mpi> installed() {
   std::vector<Mpi> all;
 #ifdef SINEW_MPI_CALLS_OPENMPI
-  all.push_back({"openmpi", SINEW_MPI_CALLS_OPENMPI, SINEW_HOROVOD_LIKE_OPENMPI});
+  all.push_back(
+      {"openmpi", SINEW_MPI_CALLS_OPENMPI, SINEW_MPI_CLASSES_OPENMPI, SINEW_HOROVOD_LIKE_OPENMPI});
 #endif
 #ifdef SINEW_MPI_CALLS_MPICH
-  all.push_back({"mpich", SINEW_MPI_CALLS_MPICH, SINEW_HOROVOD_LIKE_MPICH});
+  all.push_back(
+      {"mpich", SINEW_MPI_CALLS_MPICH, SINEW_MPI_CLASSES_MPICH, SINEW_HOROVOD_LIKE_MPICH});
 #endif
   return all;
 }
@@ -89,7 +91,7 @@ std::vector<std::string> counts_of(const std::string& text) {
 }
 
 TEST_P(MpitraceFiles, are_left_by_a_variable_and_hold_what_the_traces_hold) {
-  const auto ran = preloaded(3, {GetParam().calls, "classes"},
+  const auto ran = preloaded(3, {GetParam().classes, "/tmp"},
                              {"SINEW_FORMAT=mpitrace", "SAVE_ALL_TASKS=yes", "COBALT_JOBID=77"});
   EXPECT_EQ(ran.status, 0) << ran.err;
   EXPECT_EQ(files(),
@@ -106,7 +108,7 @@ TEST_P(MpitraceFiles, are_left_by_a_variable_and_hold_what_the_traces_hold) {
     EXPECT_EQ(counts_of(left), counts_of(again)) << rank;
     EXPECT_EQ(has(left, "MPI timing summary for all ranks"), rank == 0);
   }
-  const auto imported = sinew({"import", "--json", folder_ + "/mpi_profile.77.0",
+  const auto imported = sinew({"import", "--format", "profile-json", folder_ + "/mpi_profile.77.0",
                                folder_ + "/mpi_profile.77.1", folder_ + "/mpi_profile.77.2"});
   ASSERT_EQ(imported.status, 0) << imported.err;
   const auto profile = Json::parse(imported.out);
@@ -118,7 +120,7 @@ TEST_P(MpitraceFiles, are_left_by_a_variable_and_hold_what_the_traces_hold) {
 }
 
 TEST_P(MpitraceFiles, are_of_rank_0_and_of_the_least_median_and_most_communication) {
-  preloaded(2, {GetParam().calls, "classes"}, {"SINEW_FORMAT=mpitrace"});
+  preloaded(2, {GetParam().classes, "/tmp"}, {"SINEW_FORMAT=mpitrace"});
   const auto names = files();
   EXPECT_GE(names.size(), 1U);
   EXPECT_LE(names.size(), 2U);
@@ -147,7 +149,7 @@ TEST_P(MpitraceFiles, the_example_that_polls_is_counted_exactly_and_found_out) {
   const auto ran = sinew(words);
   ASSERT_EQ(ran.status, 0) << ran.err;
   EXPECT_TRUE(has(ran.out, "2 ranks, 6 steps, 186 polls, 18 reductions")) << ran.out;
-  const auto report = Json::parse(sinew({"report", traces(), "--json"}).out);
+  const auto report = Json::parse(sinew({"report", traces(), "--format", "profile-json"}).out);
   int small = 0, large = 0;
   for (const auto& row : report["rows"]) {
     if (row["routine"] != "MPI_Allreduce") continue;

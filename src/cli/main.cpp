@@ -27,6 +27,7 @@ constexpr std::array kVerbs = std::to_array<Verb>({
     {"demo", "every collective on small numbers: before, after, steps, bytes", run_demo},
     {"bench", "time collectives, beside Open MPI, MPICH and Gloo if asked", run_bench},
     {"launch", "start ranks of a program on this host", run_launch},
+    {"train", "train a model on several workers, dense or compressed", run_train},
     {"doctor", "what on this machine would get in the way, and its repair", run_doctor},
 });
 
@@ -44,6 +45,7 @@ Examples:
   sinew bench allreduce --transport mpi -p 4 --against openmpi
   sinew bench sparse --scheme oktopk --density 0.02 -p 4 --against openmpi
   sinew bench lossless --data sparse --link 0.1
+  sinew train --model cnn -p 4 --steps 200 --compress oktopk:0.02 --warmup 20
   sinew launch -n 4 -- ./program --its-option
 
 `sinew VERB --help` explains a verb. Results go to stdout, talk to stderr.

@@ -94,6 +94,7 @@ void add_result_options(CLI::App& app, TrainCommand& command, Words& words) {
   app.add_flag("--no-evaluate", words.no_evaluate, "no test at the end");
   app.add_option("--log", words.log, "silent, normal or verbose (normal)");
   app.add_flag("--json", command.json, "the result as JSON");
+  app.allow_config_extras(CLI::config_extras_mode::error);
   app.set_config("--config", "", "options from a TOML file; those of the command line come first");
 }
 

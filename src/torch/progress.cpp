@@ -18,6 +18,10 @@ double milliseconds(std::uint64_t ns, std::uint64_t steps) {
   return static_cast<double>(ns) / 1e6 / static_cast<double>(std::max<std::uint64_t>(1, steps));
 }
 
+double mean_loss(const Score& score) {
+  return score.loss / std::max(1.0, static_cast<double>(score.samples));
+}
+
 }  // namespace
 
 TrainProgress::TrainProgress(const TrainCommand& command, int rank, int size)
@@ -66,14 +70,13 @@ void TrainProgress::show(const StepRecord& record) {
   const auto samples = static_cast<double>(record.score.samples) * size_ * rate;
   auto line = fmt::format(
       "step {}/{}  loss {:.4f}  {:.0f} samples/s  compute {:.2f} ms  communication {:.2f} hidden + "
-      "{:.2f} exposed ms  {}/step  {:.1f}x",
-      done, record.steps,
-      record.score.loss / std::max(1.0, static_cast<double>(record.score.samples)), samples,
-      milliseconds(compute_ns_, steps), milliseconds(since_.hidden_ns, steps),
-      milliseconds(since_.exposed_ns, steps),
-      human_bytes(since_.bytes_sent / std::max<std::uint64_t>(1, steps)),
-      static_cast<double>(since_.elements * sizeof(float)) /
-          static_cast<double>(std::max<std::uint64_t>(1, since_.bytes_sent)));
+      "{:.2f} exposed ms",
+      done, record.steps, mean_loss(record.score), samples, milliseconds(compute_ns_, steps),
+      milliseconds(since_.hidden_ns, steps), milliseconds(since_.exposed_ns, steps));
+  if (since_.bytes_sent > 0)
+    line += fmt::format("  {}/step  {:.1f}x less", human_bytes(since_.bytes_sent / steps),
+                        static_cast<double>(since_.elements * sizeof(float)) /
+                            static_cast<double>(since_.bytes_sent));
   if (record.steps > done)
     line += fmt::format("  {:.0f} s left", static_cast<double>(record.steps - done) / rate);
   if (terminal_)
@@ -91,9 +94,7 @@ void TrainProgress::write_metrics(const StepRecord& record) {
   const auto& c = record.communication;
   metrics_ << nlohmann::ordered_json{{"step", record.step},
                                      {"epoch", record.epoch},
-                                     {"loss",
-                                      record.score.loss /
-                                          std::max(1.0, static_cast<double>(record.score.samples))},
+                                     {"loss", mean_loss(record.score)},
                                      {"samples", record.score.samples},
                                      {"rate", record.rate},
                                      {"total_ns", record.total_ns},

@@ -53,6 +53,7 @@ nlohmann::ordered_json summary_json(const TrainCommand& command, const TrainResu
       {"first_step", result.first_step},
       {"seconds", result.seconds},
       {"steps_per_s", ratio(static_cast<double>(run), result.seconds)},
+      {"steady_steps_per_s", result.steady_steps_per_s},
       {"samples_per_s", ratio(sum(result, &WorkerTotals::samples), result.seconds)},
       {"loss", result.loss}};
   if (result.evaluated) {

@@ -6,18 +6,19 @@
 #include <algorithm>
 #include <cmath>
 #include <deque>
-#include <nlohmann/json.hpp>
 #include <optional>
 
 #include <sinew/error.hpp>
 #include "base/counter_random.hpp"
 #include "train/model_memory.hpp"
+#include "train/restart.hpp"
 
 namespace sinew {
 namespace {
 
 using SteadyClock = std::chrono::steady_clock;
-constexpr std::size_t kRecent = 20;  // steps whose losses make the loss at the end
+constexpr std::uint64_t kFirst = 10;  // steps that warm up
+constexpr std::size_t kRecent = 20;   // steps whose losses make the loss at the end
 
 std::uint64_t ns_since(SteadyClock::time_point begin) {
   return static_cast<std::uint64_t>((SteadyClock::now() - begin).count());
@@ -42,9 +43,12 @@ class Training {
                  {options.compression, options.overlap, options.measure, options.observer}),
         memory_(learner, plan_, reducer_),
         optimizer_(options.optimizer, plan_.elements),
-        checkpoints_(options.folder) {
+        restart_(communicator, options, memory_, optimizer_, reducer_) {
     compare_parameters("before the first step");
-    if (options.resume) resume();
+    if (options.resume) {
+      step_ = restart_.resume();
+      compare_parameters("as loaded from the checkpoint");
+    }
     result_.first_step = step_;
     last_saved_ = step_;
   }
@@ -54,12 +58,16 @@ class Training {
     decide_end();
     while (step_ < end_) {
       one_step();
+      if (step_ == result_.first_step + kFirst) warmed_up_ = SteadyClock::now();
       if (options_.check_every > 0 && step_ % options_.check_every == 0)
         compare_parameters(fmt::format("after step {}", step_));
       if (options_.save_every > 0 && step_ % options_.save_every == 0) save();
       if (step_ == next_look_) decide_end();
     }
     result_.seconds = seconds_since(begun_);
+    if (step_ > result_.first_step + kFirst)
+      result_.steady_steps_per_s =
+          static_cast<double>(step_ - result_.first_step - kFirst) / seconds_since(warmed_up_);
     if (!options_.folder.empty() && last_saved_ != step_) save();
     conclude();
     return std::move(result_);
@@ -185,82 +193,10 @@ class Training {
     if (!memory_.buffers().empty()) communicator_.broadcast(memory_.buffers(), 0);
   }
 
-  [[nodiscard]] nlohmann::json identity() const {
-    return {{"model", options_.model},
-            {"data", options_.data},
-            {"seed", options_.seed},
-            {"global_batch", global_batch()},
-            {"optimizer", options_.optimizer.kind}};
-  }
-
   void save() {
     share_buffers();
-    Snapshot shared, own;
-    shared.metadata = nlohmann::json{
-        {"sinew", "checkpoint"},
-        {"version", 1},
-        {"step", step_},
-        {"workers", communicator_.size()},
-        {"run",
-         identity()}}.dump();
-    if (communicator_.rank() == 0) {
-      memory_.save(shared);
-      optimizer_.save(shared.state);
-    }
-    const auto kept = reducer_.save();
-    for (std::size_t bucket = 0; bucket < kept.size(); ++bucket)
-      for (const auto& [name, array] : kept[bucket].arrays())
-        own.state.put(fmt::format("{}/{}", bucket, name), array.dtype, array.bytes);
-    own.metadata = shared.metadata;
-    if (!checkpoints_.save(communicator_, step_, shared, own,
-                           [&](std::string_view text) { watcher_.on_warning(text); }))
-      return;
+    restart_.save(step_, watcher_);
     last_saved_ = step_;
-    watcher_.on_saved(step_, checkpoints_.path_of(step_).string());
-  }
-
-  void resume() {
-    const auto steps = checkpoints_.steps();
-    if (steps.empty())
-      throw Error(Errc::invalid_argument,
-                  fmt::format("no checkpoint in '{}' to resume from", options_.folder));
-    const auto shared = checkpoints_.load_shared(steps.back());
-    check_identity(shared);
-    memory_.load(shared);
-    optimizer_.load(shared.state);
-    step_ = steps.back();
-    reducer_.load(step_, own_states(checkpoints_.load_own(step_, communicator_.rank())));
-    compare_parameters("as loaded from the checkpoint");
-  }
-
-  void check_identity(const Snapshot& shared) const {
-    const auto metadata = nlohmann::json::parse(shared.metadata, nullptr, false);
-    if (!metadata.is_object() || metadata.value("sinew", "") != "checkpoint")
-      throw Error(Errc::invalid_argument,
-                  fmt::format("'{}' holds tensors that are no checkpoint", options_.folder));
-    const auto run = metadata.value("run", nlohmann::json::object());
-    const auto wanted = identity();
-    for (const auto& [key, value] : wanted.items())
-      if (const auto was = run.value(key, nlohmann::json()); was != value)
-        throw Error(Errc::invalid_argument,
-                    fmt::format("the checkpoint in '{}' has {} {}, this run has {}",
-                                options_.folder, key, was.dump(), value.dump()));
-    const int workers = metadata.value("workers", 0);
-    if (!options_.compression.is_dense() && workers != communicator_.size())
-      throw Error(Errc::invalid_argument,
-                  fmt::format("the checkpoint has what {} workers kept back, this run has {}",
-                              workers, communicator_.size()));
-  }
-
-  static std::vector<State> own_states(const Snapshot& own) {
-    std::vector<State> states;
-    for (const auto& [name, array] : own.state.arrays()) {
-      const auto slash = name.find('/');
-      const auto bucket = static_cast<std::size_t>(std::stoul(name.substr(0, slash)));
-      if (bucket >= states.size()) states.resize(bucket + 1);
-      states[bucket].put(name.substr(slash + 1), array.dtype, array.bytes);
-    }
-    return states;
   }
 
   void evaluate() {
@@ -327,9 +263,9 @@ class Training {
   Reducer reducer_;
   ModelMemory memory_;
   Optimizer optimizer_;
-  CheckpointFolder checkpoints_;
+  Restart restart_;
   std::uint64_t step_ = 0, end_ = 0, next_look_ = 0, last_saved_ = 0;
-  SteadyClock::time_point begun_;
+  SteadyClock::time_point begun_, warmed_up_;
   Share share_;
   Batch batch_;
   WorkerTotals totals_;

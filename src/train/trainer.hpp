@@ -78,7 +78,8 @@ struct TrainResult {
   std::uint64_t steps = 0;       // at the end, earlier runs included
   std::uint64_t parameters = 0, buckets = 0;
   double seconds = 0;
-  double loss = 0;  // mean over the last steps and all ranks
+  double steady_steps_per_s = 0;  // without the first steps, which warm up; 0 for a short run
+  double loss = 0;                // mean over the last steps and all ranks
   bool evaluated = false;
   Score test;  // of the whole test set
   std::vector<WorkerTotals> workers;

@@ -114,15 +114,15 @@ TEST(Checkpoint, on_a_full_disk_leaves_the_last_one) {
   rlimit usual{};
   ::getrlimit(RLIMIT_FSIZE, &usual);
   const auto handler = std::signal(SIGXFSZ, SIG_IGN);
-  const rlimit small{1000, usual.rlim_max};
-  ::setrlimit(RLIMIT_FSIZE, &small);
   std::string told;
   test::on_local(1, [&](Communicator& c) {
+    const rlimit small{1000, usual.rlim_max};
+    ::setrlimit(RLIMIT_FSIZE, &small);
     EXPECT_FALSE(
         CheckpointFolder(folder.path())
             .save(c, 2, snapshot_of(2, 10'000), {}, [&](std::string_view text) { told = text; }));
+    ::setrlimit(RLIMIT_FSIZE, &usual);
   });
-  ::setrlimit(RLIMIT_FSIZE, &usual);
   (void)std::signal(SIGXFSZ, handler);
   EXPECT_NE(told.find("File too large; the last one stands, training goes on"), std::string::npos)
       << told;

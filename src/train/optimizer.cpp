@@ -47,7 +47,8 @@ double step_factor(std::string_view schedule, std::uint64_t step) {
                 fmt::format("'{}'; write step:500:0.1 (times 0.1 every 500 steps)", schedule));
   const auto every = parse_part<std::uint64_t>(parts[1], schedule);
   const auto factor = parse_part<double>(parts[2], schedule);
-  return std::pow(factor, static_cast<double>(step / every));
+  const auto times = step / every;
+  return std::pow(factor, static_cast<double>(times));
 }
 
 }  // namespace

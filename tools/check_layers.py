@@ -13,7 +13,7 @@ import sys
 from pathlib import Path
 
 LAYERS = ["base", "kernel", "codec", "schedule", "collective", "trace", "transport", "model",
-          "runtime", "compress", "imports", "report"]
+          "runtime", "compress", "train", "imports", "report"]
 LEAVES = ["cli", "mpi", "preload", "torch", "python", "cuda"]
 PUBLIC = {  # include/sinew/: the layer of each header
     "algorithms.hpp": "collective",

@@ -30,6 +30,7 @@ constexpr std::array kVerbs = std::to_array<Verb>({
     {"report", "what a run communicated: tables, findings, JSON, mpitrace's text", run_report},
     {"import", "the same from files of mpitrace, mpiP, Horovod and PyTorch", run_import},
     {"launch", "start ranks of a program on this host", run_launch},
+    {"train", "train a model on several workers, dense or compressed", run_train},
     {"doctor", "what on this machine would get in the way, and its repair", run_doctor},
 });
 
@@ -50,6 +51,7 @@ Examples:
   sinew profile -- mpirun -n 4 ./program
   sinew report sinew-profile --format mpitrace
   sinew import mpi_profile.4711.*
+  sinew train --model cnn -p 4 --steps 200 --compress oktopk:0.02 --warmup 20
   sinew launch -n 4 -- ./program --its-option
 
 `sinew VERB --help` explains a verb. Results go to stdout, talk to stderr.

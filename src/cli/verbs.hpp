@@ -28,6 +28,7 @@ int run_launch(int argc, char** argv);
 int run_list(int argc, char** argv);
 int run_profile(int argc, char** argv);
 int run_report(int argc, char** argv);
+int run_train(int argc, char** argv);
 int run_verify(int argc, char** argv);
 
 }  // namespace sinew

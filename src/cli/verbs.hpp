@@ -25,6 +25,7 @@ int run_doctor(int argc, char** argv);
 int run_draw(int argc, char** argv);
 int run_launch(int argc, char** argv);
 int run_list(int argc, char** argv);
+int run_predict(int argc, char** argv);
 int run_verify(int argc, char** argv);
 
 }  // namespace sinew

@@ -26,6 +26,7 @@ constexpr std::array kVerbs = std::to_array<Verb>({
     {"draw", "a schedule as text, SVG, JSON or GOAL", run_draw},
     {"demo", "every collective on small numbers: before, after, steps, bytes", run_demo},
     {"bench", "time collectives, beside Open MPI, MPICH and Gloo if asked", run_bench},
+    {"calibrate", "measure this machine for predictions", run_calibrate},
     {"predict", "what a collective would take on a network, and why", run_predict},
     {"launch", "start ranks of a program on this host", run_launch},
     {"doctor", "what on this machine would get in the way, and its repair", run_doctor},
@@ -45,6 +46,7 @@ Examples:
   sinew bench allreduce --transport mpi -p 4 --against openmpi
   sinew bench sparse --scheme oktopk --density 0.02 -p 4 --against openmpi
   sinew bench lossless --data sparse --link 0.1
+  sinew calibrate -o net.toml
   sinew predict allreduce -p 8..1024 --bytes 110278272 --net alpha=5us,bw=25GB/s
   sinew launch -n 4 -- ./program --its-option
 

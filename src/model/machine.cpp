@@ -36,7 +36,7 @@ Machine::Machine(const Workload& workload, const Network& network, const Simulat
   if (options.shuffle_seed != 0) shuffle_ = std::make_unique<std::mt19937_64>(options.shuffle_seed);
 }
 
-Outcome Machine::run() {
+Simulated Machine::run() {
   const auto count = static_cast<std::int32_t>(ranks_.size());
   std::vector<std::int32_t> order(ranks_.size());
   std::iota(order.begin(), order.end(), 0);
@@ -174,7 +174,9 @@ bool Machine::work_alone(std::int32_t id, Rank& rank, Lane& lane, const Item& it
   const double bytes = bytes_of(item);
   const auto pass_begin = std::uint64_t{lane.pass} * rank.program.rounds;
   Moment start = lane.work;
-  const auto work = [&](const Cost& cost) {
+  const auto work = [&](const Curve& curve) {
+    if (item.chunks == 0) return;  // a word, not data
+    const auto cost = curve.at(bytes);
     start = worked(start, cost);
     rank.computing += cost.alpha + cost.beta;
   };
@@ -186,15 +188,15 @@ bool Machine::work_alone(std::int32_t id, Rank& rank, Lane& lane, const Item& it
   };
   switch (item.kind()) {
     case Op::copy:
-      work(network_.copy.at(bytes));
+      work(network_.copy);
       break;
     case Op::reduce:
-      work(network_.reduce.at(bytes));
+      work(network_.reduce);
       break;
     case Op::publish:
       // The slot before last must have been read; whoever sees that needs no further notice.
       if (lane.pass >= 2 && !wait(pass_begin - rank.program.rounds, 0)) return false;
-      work(board->publish.at(bytes));
+      work(board->publish);
       break;
     case Op::gather_copy:
     case Op::gather_reduce:
@@ -202,9 +204,9 @@ bool Machine::work_alone(std::int32_t id, Rank& rank, Lane& lane, const Item& it
       if (!wait(pass_begin + item.round, board->wait_ps)) return false;
       const auto others = item.peer >= 0 ? 1 : members(rank, item) - 1;
       const bool everywhere = item.kind() == Op::gather_reduce_all;
-      for (std::size_t i = 0; i < others; ++i) work(board->gather.at(bytes));
-      if (item.kind() != Op::gather_copy) work(network_.reduce.at(bytes));
-      for (std::size_t i = 0; everywhere && i < others; ++i) work(board->publish.at(bytes));
+      for (std::size_t i = 0; i < others; ++i) work(board->gather);
+      if (item.kind() != Op::gather_copy) work(network_.reduce);
+      for (std::size_t i = 0; everywhere && i < others; ++i) work(board->publish);
       break;
     }
     case Op::send:
@@ -388,7 +390,7 @@ void Machine::end_receive(Rank& rank, const Moment& arrival, Moment end, Picosec
   find_next(rank, port, false);
 }
 
-Outcome Machine::finish() {
+Simulated Machine::finish() {
   for (const auto& rank : ranks_)
     for (const auto& lane : rank.lanes) {
       if (lane.begin < rank.program.items.size()) refuse_circle();

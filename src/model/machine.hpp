@@ -18,7 +18,7 @@ class Machine {
   /// `passes`: how often each schedule runs, over as many equal slices of the data.
   Machine(const Workload& workload, const Network& network, const SimulateOptions& options,
           std::uint32_t passes, std::uint32_t slices);
-  Outcome run();
+  Simulated run();
 
  private:
   /// One channel of one rank: where it is, and since when.
@@ -85,7 +85,7 @@ class Machine {
   [[nodiscard]] Cost message_cost(const Lane& lane, const Item& item);
   [[nodiscard]] double bytes_of(const Item& item) const noexcept { return item.chunks * chunk_; }
   [[nodiscard]] std::size_t members(const Rank& rank, const Item& item) const;
-  Outcome finish();
+  Simulated finish();
   [[noreturn]] void refuse_circle() const;
 
   const Workload& workload_;
@@ -98,7 +98,7 @@ class Machine {
   std::vector<std::int32_t> ready_;  // ranks that may move
   MailboxTable mail_;                // eager messages that nobody has asked for yet
   std::unique_ptr<std::mt19937_64> shuffle_;
-  Outcome outcome_;
+  Simulated outcome_;
 };
 
 }  // namespace sinew

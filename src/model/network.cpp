@@ -22,7 +22,7 @@ Picoseconds whole(double ps, double bytes) {
 }
 
 template <class Field>
-double least(const std::vector<Segment>& segments, Field field) {
+double least(const std::vector<CurvePart>& segments, Field field) {
   if (segments.empty()) return 0;
   double value = std::numeric_limits<double>::infinity();
   for (const auto& segment : segments) value = std::min(value, segment.*field);
@@ -34,7 +34,7 @@ double least(const std::vector<Segment>& segments, Field field) {
 Curve::Curve(double alpha_ps, double byte_ps)
     : segments_{{std::numeric_limits<double>::infinity(), alpha_ps, byte_ps}} {}
 
-Curve::Curve(std::vector<Segment> segments) : segments_(std::move(segments)) {
+Curve::Curve(std::vector<CurvePart> segments) : segments_(std::move(segments)) {
   if (!segments_.empty()) segments_.back().most_bytes = std::numeric_limits<double>::infinity();
 }
 
@@ -45,7 +45,7 @@ Cost Curve::at(double bytes) const {
   return {};
 }
 
-double Curve::least_alpha_ps() const noexcept { return least(segments_, &Segment::alpha_ps); }
-double Curve::least_byte_ps() const noexcept { return least(segments_, &Segment::byte_ps); }
+double Curve::least_alpha_ps() const noexcept { return least(segments_, &CurvePart::alpha_ps); }
+double Curve::least_byte_ps() const noexcept { return least(segments_, &CurvePart::byte_ps); }
 
 }  // namespace sinew

@@ -19,11 +19,11 @@ struct Cost {
 };
 
 /// Up to `most_bytes` something costs `alpha_ps`, and `byte_ps` for each byte.
-struct Segment {
+struct CurvePart {
   double most_bytes = 0;
   double alpha_ps = 0;
   double byte_ps = 0;
-  friend bool operator==(const Segment&, const Segment&) = default;
+  friend bool operator==(const CurvePart&, const CurvePart&) = default;
 };
 
 /// Costs by size: segments in ascending order, of which the last goes on for ever.
@@ -31,19 +31,19 @@ class Curve {
  public:
   Curve() = default;  // free at any size
   Curve(double alpha_ps, double byte_ps);
-  explicit Curve(std::vector<Segment> segments);
+  explicit Curve(std::vector<CurvePart> segments);
 
   /// Throws Error{invalid_argument} beyond what 63 bits of picoseconds hold.
   [[nodiscard]] Cost at(double bytes) const;
   [[nodiscard]] bool is_free() const noexcept { return segments_.empty(); }
-  [[nodiscard]] const std::vector<Segment>& segments() const noexcept { return segments_; }
+  [[nodiscard]] const std::vector<CurvePart>& segments() const noexcept { return segments_; }
   /// The smallest of all segments, for bounds.
   [[nodiscard]] double least_alpha_ps() const noexcept;
   [[nodiscard]] double least_byte_ps() const noexcept;
   friend bool operator==(const Curve&, const Curve&) = default;
 
  private:
-  std::vector<Segment> segments_;
+  std::vector<CurvePart> segments_;
 };
 
 /// Memory that ranks share: what `publish` and `gather` cost.

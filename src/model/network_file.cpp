@@ -69,7 +69,7 @@ class Section {
     if (array == nullptr || array->empty())
       refuse(path_, node->source(),
              fmt::format("{} is a list: [{{alpha_us = 1, gbytes_per_s = 10}}]", key));
-    std::vector<Segment> segments;
+    std::vector<CurvePart> segments;
     for (const auto& entry : *array) {
       if (!entry.is_table())
         refuse(path_, entry.source(), fmt::format("an entry of {} is not a table", key));
@@ -93,8 +93,8 @@ class Section {
     known_.emplace(key);
     return table_ == nullptr ? nullptr : table_->get(key);
   }
-  Segment segment(bool last, double before) {
-    Segment segment;
+  CurvePart segment(bool last, double before) {
+    CurvePart segment;
     segment.alpha_ps = number("alpha_us", 0, 0) * kUs;
     segment.byte_ps = byte_ps(above_zero("gbytes_per_s"));
     const auto* most = find("max_bytes");

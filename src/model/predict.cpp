@@ -8,7 +8,7 @@ namespace {
 
 // What the asker said that this answer does not depend on.
 std::vector<std::string> without_effect(const Prediction& answer, const Question& question,
-                                        const Network& network, const Outcome& outcome) {
+                                        const Network& network, const Simulated& outcome) {
   std::vector<std::string> inputs;
   const auto add = [&](bool idle, std::string_view input) {
     if (idle) inputs.emplace_back(input);

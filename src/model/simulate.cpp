@@ -40,7 +40,8 @@ Workload workload_of(const Algorithm& algorithm, const Place& place, double byte
   return workload;
 }
 
-Outcome simulate(const Workload& workload, const Network& network, const SimulateOptions& options) {
+Simulated simulate(const Workload& workload, const Network& network,
+                   const SimulateOptions& options) {
   constexpr std::uint32_t kPassesShown = 4;
   const auto passes = passes_of(workload, network);
   const auto shown = std::min(passes, kPassesShown);

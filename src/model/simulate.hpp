@@ -45,7 +45,7 @@ struct SimulateOptions {
   std::uint64_t shuffle_seed = 0;  // visit ranks in another order; must not change anything
 };
 
-struct Outcome {
+struct Simulated {
   Moment end{};                // when the last rank is done
   std::uint64_t messages = 0;  // of all ranks
   double bytes_sent = 0;       // by all ranks,
@@ -60,7 +60,7 @@ struct Outcome {
 
 /// Throws Error{not_verified} when ranks wait for each other in a circle, naming one of them, and
 /// Error{unsupported} when a schedule needs shared memory that the network does not have.
-Outcome simulate(const Workload& workload, const Network& network,
-                 const SimulateOptions& options = {});
+Simulated simulate(const Workload& workload, const Network& network,
+                   const SimulateOptions& options = {});
 
 }  // namespace sinew

@@ -47,7 +47,7 @@ TEST(NetworkFile, every_key_arrives_in_picoseconds) {
   EXPECT_EQ(network.name, "two ranks of a host");
   EXPECT_EQ(network.eager_bytes, 4096);
   EXPECT_EQ(network.one_way.segments(),
-            (std::vector<Segment>{{4096, 0.4e6, 400}, {INFINITY, 3.2e6, 50}}));
+            (std::vector<CurvePart>{{4096, 0.4e6, 400}, {INFINITY, 3.2e6, 50}}));
   EXPECT_EQ(network.exchange, Curve(0.5e6, 100));
   EXPECT_EQ(network.reduce, Curve(0, 40));
   EXPECT_TRUE(network.copy.is_free());

@@ -24,8 +24,8 @@ Network plain(double eager_bytes = -1) {
   return network;
 }
 
-Outcome run(Collective collective, std::string_view name, int size, double bytes,
-            const Network& network, std::uint32_t segments = 1, SimulateOptions options = {}) {
+Simulated run(Collective collective, std::string_view name, int size, double bytes,
+              const Network& network, std::uint32_t segments = 1, SimulateOptions options = {}) {
   const auto& algorithm = find_algorithm(collective, name);
   return simulate(
       workload_of(algorithm, {.size = size, .segments = segments, .node_of = {}}, bytes), network,

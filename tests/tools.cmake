@@ -5,6 +5,7 @@ if(NOT SINEW_SANITIZE)
   set(tools ${PROJECT_SOURCE_DIR}/tools)
 
   add_test(NAME layers COMMAND Python3::Interpreter ${tools}/check_layers.py ${PROJECT_SOURCE_DIR})
+  add_test(NAME names COMMAND Python3::Interpreter ${tools}/check_names.py ${PROJECT_SOURCE_DIR})
   add_test(NAME headers_stand_alone COMMAND Python3::Interpreter ${tools}/check_headers.py
            ${PROJECT_SOURCE_DIR} ${PROJECT_BINARY_DIR})
   add_test(NAME format COMMAND Python3::Interpreter ${tools}/check_format.py

@@ -59,10 +59,36 @@ def sweep_table(title, results):
         print(f"| {knob}={value} | " + " | ".join(cells.get(at, "") for at in sizes) + " |")
 
 
+def sparse_table(title, results):
+    print(f"\n{title}\n")
+    print("| ranks, density | step | worst step / median | dense: Open MPI, ours | Open MPI dense / step | items / k | received a rank |")
+    print("|---" * 7 + "|")
+    for row in sorted(results, key=lambda r: r["ranks"]):
+        step, mpi = row["step_ms_p50"], row["peers"]["openmpi"]["dense_ms_p50"]
+        print(f"| {row['ranks']}, {row['density']:.0%} | {step:.1f} ms | {row['step_ms_max'] / step:.2f} | "
+              f"{mpi:.1f} ms, {row['dense_ms_p50']:.1f} ms | {mpi / step:.1f}x | "
+              f"{row['items_over_k_min']:.2f}-{row['items_over_k_max']:.2f} | {row['bytes_per_rank'] / 1e6:.2f} MB |")
+
+
+def kernel_table(title):
+    path = folder / "kernels.json"
+    if not path.exists():
+        return
+    print(f"\n{title}\n")
+    print("| density | accumulate | accumulate, select and compact | with the exact threshold | exact k-th magnitude |")
+    print("|---" * 5 + "|")
+    for run in json.loads(path.read_text())["benchmarks"]:
+        per_mille = int(run["name"].split("per_mille:")[1].split("/")[0])
+        print(f"| {per_mille / 10:g} % | {run['accumulate_ms']:.1f} ms | {run['fused/accumulate']:.2f}x | "
+              f"{run['top_k/accumulate']:.2f}x | {run['kth_ms']:.1f} ms |")
+
+
 def tables():
     table("Allreduce, f32 sum, in place, private buffers", rows("allreduce"), lambda r: size(r["bytes"]))
     table("The same in `alloc_shared()` buffers, rewritten between calls", rows("allreduce-shared"), lambda r: size(r["bytes"]))
     table("Other collectives", rows("others"), lambda r: f"{r['collective']} {size(r['bytes'])}")
+    sparse_table("A step of Ok-Topk beside dense allreduces, 27,569,568 elements", rows("sparse-2-percent") + rows("sparse-1-percent"))
+    kernel_table("Selection on one core, 27,569,568 elements: times the bare accumulate")
     table("Beside the same exchange written by hand (flat allreduce)", rows("hand"), lambda r: size(r["bytes"]))
     table("Over sockets on loopback (`--transport tcp`)", rows("tcp"), lambda r: size(r["bytes"]))
     sweep_table("Options of `--transport tcp`, each varied alone: time a call, and speed with the first value as 1", rows("tcp-sweeps"))

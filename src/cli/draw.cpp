@@ -43,6 +43,12 @@ World wanted_world(const Wanted& wanted) {
   return make_world(algorithm, size, wanted.root, wanted.segments, node_of);
 }
 
+std::string command_line(int argc, char** argv) {
+  std::string words = "sinew draw";
+  for (int i = 1; i < argc; ++i) words += fmt::format(" {}", argv[i]);
+  return words;
+}
+
 }  // namespace
 
 int run_draw(int argc, char** argv) {
@@ -57,20 +63,21 @@ int run_draw(int argc, char** argv) {
   app.add_option("--root", wanted.root, "the root, where there is one");
   app.add_option("--segments", wanted.segments, "pipeline depth")->check(between(1, 4096));
   app.add_option("--nodes", wanted.nodes, "node map: 2x4 is two nodes of four ranks");
-  app.add_option("--format", format, "text, svg, json or goal");
+  app.add_option("--format", format, "text, svg, html (to play with), json or goal");
   app.add_option("--bytes", bytes, "size of the message, for goal (default 1M)");
   app.add_option("--schedule", wanted.schedule, "a schedule document instead (- reads stdin)");
   app.add_flag("--json", json, "the same as --format json");
   if (const auto status = parse(app, argc, argv)) return *status;
   if (json) format = "json";
 
-  constexpr std::array<std::string_view, 4> kFormats{"text", "svg", "json", "goal"};
+  constexpr std::array<std::string_view, 5> kFormats{"text", "svg", "html", "json", "goal"};
   if (std::find(kFormats.begin(), kFormats.end(), format) == kFormats.end())
     throw Error(Errc::invalid_argument, unknown("format", format, kFormats));
   const auto message_bytes = parse_bytes(bytes);
   const auto world = wanted_world(wanted);
   auto text = format == "text"   ? draw_text(world, terminal_columns())
               : format == "svg"  ? draw_svg(world)
+              : format == "html" ? draw_html(world, command_line(argc, argv))
               : format == "goal" ? to_goal(world, message_bytes)
                                  : to_json(world);
   if (text.empty() || text.back() != '\n') text += '\n';

@@ -207,7 +207,7 @@ class Launch {
   }
 
   Wanted wanted_;
-  Binding binding_;
+  ProcessorBinding binding_;
   RankOutput output_;
   std::string rendezvous_, token_, port_;
   sigset_t watched_{}, mask_of_ranks_{};

@@ -9,7 +9,7 @@
 
 namespace sinew {
 
-Binding::Binding(const std::string& domain) {
+ProcessorBinding::ProcessorBinding(const std::string& domain) {
   constexpr std::array<std::string_view, 4> kDomains{"core", "l3", "numa", "none"};
   if (std::find(kDomains.begin(), kDomains.end(), domain) == kDomains.end())
     throw Error(Errc::invalid_argument, unknown("binding", domain, kDomains));
@@ -31,7 +31,7 @@ Binding::Binding(const std::string& domain) {
     sets_.push_back(hwloc_topology_get_topology_cpuset(topology));
 }
 
-bool Binding::bind(int rank) const noexcept {
+bool ProcessorBinding::bind(int rank) const noexcept {
   if (sets_.empty()) return true;
   const auto set = sets_[static_cast<std::size_t>(rank) % sets_.size()];
   return hwloc_set_cpubind(topology_.get(), set, HWLOC_CPUBIND_PROCESS) == 0;

@@ -10,10 +10,10 @@
 namespace sinew {
 
 /// Ranks in turn to the cores, last-level caches or memory domains that this process may use.
-class Binding {
+class ProcessorBinding {
  public:
   /// "core", "l3", "numa" or "none"; another word throws Error{invalid_argument}.
-  explicit Binding(const std::string& domain);
+  explicit ProcessorBinding(const std::string& domain);
 
   [[nodiscard]] std::size_t domains() const noexcept { return sets_.size(); }
   /// In the child. Returns whether the rank is bound, or needs not be.

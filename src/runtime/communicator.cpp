@@ -7,6 +7,7 @@
 #include <deque>
 #include <optional>
 
+#include "runtime/fingerprint.hpp"
 #include "runtime/mailbox.hpp"
 #include "runtime/planner.hpp"
 #include "runtime/run.hpp"
@@ -16,14 +17,6 @@
 
 namespace sinew {
 namespace {
-
-// Covers every operation so far, so that ranks that once differed never agree again.
-std::uint32_t next_fingerprint(std::uint32_t previous, std::uint64_t hash,
-                               std::uint64_t tag) noexcept {
-  std::uint64_t mixed = (hash ^ previous ^ tag * 0xA0761D6478BD642FU) * 0x9E3779B97F4A7C15U;
-  mixed ^= mixed >> 32;
-  return static_cast<std::uint32_t>(mixed * 0xD6E8FEB86659FD93U >> 32);
-}
 
 std::uint32_t next_communicator_number() {
   static std::atomic<std::uint32_t> count{0};
@@ -104,7 +97,7 @@ struct Communicator::State {
 
   void begin(Active& active) {
     active.planned->descriptor.tag = active.user_tag;
-    active.run.begin(active.tag, active.planned->descriptor);
+    active.run.begin(active.tag, active.planned->descriptor, active.planned->hash);
     if (observer != nullptr) [[unlikely]]
       active.run.observe(*observer, event_of(active));
   }
@@ -226,6 +219,12 @@ struct Communicator::State {
                              transport->who_is_late()));
   }
 
+  // What others wait for first is posted before anything else, if this is the last call again.
+  void start_ahead(const Call& call) noexcept {
+    if (alone.run.is_ready(call.options.tag) && observer == nullptr && planner.is_last(call))
+      alone.run.start_ahead(static_cast<const std::byte*>(call.input));
+  }
+
   // A blocking call on an idle communicator: no queue, and no clock until a wait gets long.
   void run_alone() {
     begin(alone);
@@ -338,6 +337,7 @@ Moved Communicator::last_moved() const noexcept {
 
 void Communicator::run(const Call& call) {
   if (!state_->queue.empty()) return wait(start(call));
+  state_->start_ahead(call);
   state_->prepare(state_->alone, call);
   state_->run_alone();
 }

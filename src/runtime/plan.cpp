@@ -8,7 +8,7 @@
 
 #include <sinew/error.hpp>
 #include "schedule/form.hpp"
-#include "transport/segment.hpp"
+#include "transport/board.hpp"
 
 namespace sinew {
 namespace {
@@ -104,6 +104,7 @@ void Plan::lower() {
   const auto longest = std::max(binding_.input.total(), binding_.output.total());
   measures_stores = uses_board && !tiny && !by_reference &&
                     longest >= (binding_.crowded ? kMeasuredCrowded : kMeasuredAlone);
+  starts_ahead = publishes_once_and_folds();
   binding_.world = nullptr;  // the caller's, for as long as binding takes
   transfers.assign(steps.size(), {});
   done.assign(steps.size(), 0);
@@ -203,6 +204,22 @@ bool Plan::reduces_anything() const {
     return step.op == Op::recv_reduce || step.op == Op::reduce || step.op == Op::gather_reduce ||
            step.op == Op::gather_reduce_all;
   });
+}
+
+// What a run may post before it has begun: the next one does the same, and when this one is done
+// everybody is past the one before it.
+bool Plan::publishes_once_and_folds() const {
+  const bool is_short = tiny || (window_bytes > 0 && window_bytes < Board::kShort);
+  if (!is_short || passes > 1 || posts_start || staged_bytes > 0 || streams.size() != 1 ||
+      streams.front().size() != 2)
+    return false;
+  const auto& first = streams.front()[0];
+  const auto& second = streams.front()[1];
+  return first.only != nullptr && first.only->op == Op::publish && first.post &&
+         !first.only->echoed && first.only->src_buf == Buf::input && second.only != nullptr &&
+         second.only->op == Op::gather_reduce &&
+         second.only->waits_end - second.only->waits_begin + 1 ==
+             static_cast<std::uint32_t>(schedule_.size);
 }
 
 // A board schedule runs over slices that fit the slots: all its chunks, `width` bytes at a time.

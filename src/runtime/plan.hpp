@@ -87,6 +87,7 @@ class Plan {
   bool posts_start = false;              // say at the start of a pass that we have come,
   std::uint32_t first_round = 0;         // and up to this round have nothing to do
   bool tiny = false;                     // everything published fits the flag line
+  bool starts_ahead = false;             // publishes a little, then waits for everybody: the end
   bool by_reference = false;             // others read where the data lies, not a slot
   bool divide_folds = false;             // avg: divide where a fold completes the sum,
   bool divide_output = false;            // or else all of the output at the end
@@ -107,6 +108,7 @@ class Plan {
  private:
   void lower();
   void cut_passes();
+  [[nodiscard]] bool publishes_once_and_folds() const;
   void plan_posts(std::vector<BoundRound>& rounds);
   void fuse_echoes(std::vector<BoundRound>& rounds);
   void find_remote(const Step& step, BoundStep& bound) const;

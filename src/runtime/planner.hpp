@@ -1,6 +1,7 @@
 // From a call to a plan: checks, choice of algorithm, binding, and the cache of all that.
 #pragma once
 
+#include <algorithm>
 #include <map>
 #include <unordered_map>
 
@@ -23,10 +24,25 @@ class Planner {
 
   /// The plan for a call, from the cache where it was made before. Throws Error on bad calls.
   Planned& plan(const Call& call) { return is_last(call) ? *last_ : find(call); }
+  /// Training repeats itself: the same call as last time needs no key. Calls with counts take the
+  /// longer way.
+  [[nodiscard]] bool is_last(const Call& call) const noexcept {
+    return last_ != nullptr && call.input == last_call_.input && call.output == last_call_.output &&
+           call.count == last_call_.count && call.collective == last_call_.collective &&
+           call.dtype == last_call_.dtype && call.op == last_call_.op &&
+           call.root == last_call_.root && call.counts.data() == nullptr &&
+           same_name(call.options.algorithm, last_algorithm_);
+  }
   void install(const World& world);
   [[nodiscard]] std::vector<Candidate> explain(const Call& call) const;
 
  private:
+  // A few characters or none: shorter than the way to the library's comparison.
+  static bool same_name(std::string_view a, std::string_view b) noexcept {
+    std::size_t same = 0;
+    while (same < std::min(a.size(), b.size()) && a[same] == b[same]) ++same;
+    return a.size() == b.size() && same == a.size();
+  }
   struct Key {
     Collective collective;
     DType dtype;
@@ -42,15 +58,6 @@ class Planner {
     std::size_t operator()(const Key& key) const noexcept;
   };
 
-  // Training repeats itself: the same call as last time needs no key. Calls with counts take the
-  // longer way.
-  [[nodiscard]] bool is_last(const Call& call) const noexcept {
-    return last_ != nullptr && call.input == last_call_.input && call.output == last_call_.output &&
-           call.count == last_call_.count && call.collective == last_call_.collective &&
-           call.dtype == last_call_.dtype && call.op == last_call_.op &&
-           call.root == last_call_.root && call.counts.data() == nullptr &&
-           call.options.algorithm == last_algorithm_;
-  }
   Planned& find(const Call& call);
   [[nodiscard]] Key key_of(const Call& call) const noexcept;
   void check(const Call& call) const;

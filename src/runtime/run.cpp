@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "kernel/copy.hpp"
+#include "runtime/fingerprint.hpp"
 
 namespace sinew {
 namespace {
@@ -16,8 +17,10 @@ std::uint64_t now_ns() noexcept {
 
 }  // namespace
 
-void Run::begin(OpTag tag, const OpDescriptor& descriptor) noexcept {
+void Run::begin(OpTag tag, const OpDescriptor& descriptor, std::uint64_t hash) noexcept {
   tag_ = tag;
+  hash_ = hash;
+  ahead_.ready = false;
   descriptor_ = &descriptor;
   entered_ = false;
   observer_ = nullptr;
@@ -31,7 +34,8 @@ void Run::begin(OpTag tag, const OpDescriptor& descriptor) noexcept {
   base_[1] = output_;
   base_[2] = plan_->scratch.get() + plan_->staged_bytes;
   if (board_ != nullptr)
-    board_->begin(tag, plan_->uses_board ? plan_->passes * plan_->schedule().rounds : 0);
+    board_->begin(tag, plan_->uses_board ? plan_->passes * plan_->schedule().rounds : 0,
+                  ahead_.posted);
   streams_ = plan_->measures_stores && plan_->stores.streams();
   begun_ns_ = plan_->measures_stores && plan_->stores.measures() ? now_ns() : 0;
   if (!plan_->uses_board) enter();
@@ -43,6 +47,22 @@ void Run::begin(OpTag tag, const OpDescriptor& descriptor) noexcept {
 void Run::enter() noexcept {
   entered_ = true;
   transport_->enter(tag_, *descriptor_);
+  if (plan_->starts_ahead) get_ready();
+}
+
+// Between having posted and having what others post there is time. Calls mostly repeat: what the
+// next one has to do before it can post is done here.
+void Run::get_ready() noexcept {
+  const auto& round = plan_->streams.front().front();
+  ahead_.first = board_->next();
+  ahead_.position = ahead_.first + 1 + round.then;
+  ahead_.fingerprint = next_fingerprint(tag_.fingerprint, hash_, descriptor_->tag);
+  ahead_.tag = descriptor_->tag;
+  ahead_.slot =
+      (plan_->tiny ? board_->next_tiny_slot() : board_->next_short_slot()) + round.only->board;
+  ahead_.source = round.only->src;
+  ahead_.bytes = round.only->bytes;
+  ahead_.ready = true;
 }
 
 void Run::begin_pass() noexcept {
@@ -90,7 +110,7 @@ Progress Run::poll_stream(const BoundRound*& next, const BoundRound* end) noexce
     const auto progress = next->only != nullptr ? poll_step(*next->only) : poll_wide(*next);
     if (progress != Progress::done) return progress;
     if (!next->post) continue;
-    board_->post(at(next->then));
+    if (!std::exchange(ahead_.posted, false)) board_->post(at(next->then));
     if (!entered_) enter();
   }
   return Progress::done;
@@ -188,6 +208,7 @@ Progress Run::not_yet() noexcept {
 }
 
 Progress Run::publish(const BoundStep& step, std::uint64_t begin, std::uint64_t bytes) noexcept {
+  if (ahead_.posted) return Progress::done;
   // The slot was last used two passes ago; its readers must be done with it.
   if (!arrived(step, board_->writable_after())) return not_yet();
   if (step.echoed) return Progress::done;

@@ -1,7 +1,10 @@
 // The executor: one resumable state machine for blocking, non-blocking and overlapped use.
 #pragma once
 
+#include <cstring>
+
 #include <sinew/trace.hpp>
+#include "kernel/copy.hpp"
 #include "runtime/plan.hpp"
 #include "transport/board.hpp"
 
@@ -19,7 +22,26 @@ class Run {
     output_ = output;
   }
   /// `descriptor` must stay as it is until the next begin().
-  void begin(OpTag tag, const OpDescriptor& descriptor) noexcept;
+  void begin(OpTag tag, const OpDescriptor& descriptor, std::uint64_t hash) noexcept;
+
+  /// Whether the next run may start ahead: it does the same with the same `tag`, and nothing else
+  /// has used the board since the last one was done.
+  [[nodiscard]] bool is_ready(std::uint64_t tag) const noexcept {
+    return ahead_.ready && settled_ && ahead_.tag == tag && ahead_.first == board_->next();
+  }
+  /// Posts what others wait for first, before all else that belongs to beginning: set() and begin()
+  /// for the same plan and input follow.
+  void start_ahead(const std::byte* input) noexcept {
+    // All who may still read the slot posted their part of the run that is done, so they are past
+    // the run before it, which used this slot.
+    constexpr std::size_t kWord = 8;  // the most frequent, and too short for a call
+    if (ahead_.bytes == kWord)
+      std::memcpy(ahead_.slot, input + ahead_.source, kWord);
+    else
+      copy_bytes(ahead_.slot, input + ahead_.source, ahead_.bytes, false);
+    board_->post_ahead(ahead_.position, ahead_.fingerprint);
+    ahead_.posted = true;
+  }
   /// After begin(): reports every step and the end. Without, no clock is read.
   void observe(Observer& observer, const Event& event) noexcept;
   /// Moves whatever can move. Progress::failed: ask the transport why.
@@ -44,6 +66,7 @@ class Run {
   bool next_pass() noexcept;
   Progress attempt(const BoundStep& step) noexcept;
   void enter() noexcept;
+  void get_ready() noexcept;
   bool arrived(const BoundStep& step, std::uint32_t position) noexcept;
   [[gnu::noinline]] Progress not_yet() noexcept;
   Progress publish(const BoundStep& step, std::uint64_t begin, std::uint64_t bytes) noexcept;
@@ -84,6 +107,19 @@ class Run {
   bool settled_ = false;        // nothing is left to do
   bool streams_ = false;        // how this run writes its slots
   std::uint64_t begun_ns_ = 0;  // 0: this run is not measured
+  /// The first round of the next run, made ready while this one waits.
+  struct Ahead {
+    bool ready = false;
+    bool posted = false;
+    std::uint32_t first = 0;     // of its positions
+    std::uint32_t position = 0;  // that it posts
+    std::uint32_t fingerprint = 0;
+    std::uint64_t tag = 0;
+    std::byte* slot = nullptr;
+    std::size_t source = 0, bytes = 0;
+  };
+  Ahead ahead_;
+  std::uint64_t hash_ = 0;  // of the operation
   static constexpr std::size_t kStreams = kChannels;
   const BoundRound* next_[kStreams] = {};  // of each stream
   Observer* observer_ = nullptr;

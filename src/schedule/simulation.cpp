@@ -103,7 +103,7 @@ void Simulation::begin_round(int rank, Stream& stream) {
 }
 
 void Simulation::post(int rank, const Step& step) {
-  Message message{&step, {}};
+  Sent message{&step, {}};
   for (std::uint32_t i = 0; i < step.src.count; ++i)
     message.values.push_back(read(rank, step, step.src, i));
   message.values.shrink_to_fit();
@@ -151,14 +151,14 @@ bool Simulation::attempt(int rank, const Step& step) {
 bool Simulation::was_taken(int rank, const Step& step) {
   auto& lane = lanes_[{rank, step.peer, step.channel}];
   const auto at =
-      std::find_if(lane.begin(), lane.end(), [&](const Message& m) { return m.step == &step; });
+      std::find_if(lane.begin(), lane.end(), [&](const Sent& m) { return m.step == &step; });
   return at == lane.end() || at->taken;
 }
 
 bool Simulation::receive(int rank, const Step& step) {
   const Lane key{step.peer, rank, step.channel};
   auto& lane = lanes_[key];
-  const auto at = std::find_if(lane.begin(), lane.end(), [](const Message& m) { return !m.taken; });
+  const auto at = std::find_if(lane.begin(), lane.end(), [](const Sent& m) { return !m.taken; });
   if (at == lane.end()) return false;
   if (at->values.size() != step.dst.count)
     fail(rank, step.round,
@@ -191,8 +191,7 @@ bool Simulation::publish(int rank, const Step& step) {
     if (!published.try_emplace(chunk, &step).second)
       fail(rank, step.round,
            fmt::format("{} publishes board chunk {} a second time", describe(rank, step), chunk));
-    memories_[index(rank)][memories_[index(rank)].cell(step.board, i)] =
-        read(rank, step, step.src, i);
+    set(rank, memories_[index(rank)].cell(step.board, i), step, read(rank, step, step.src, i));
   }
   return true;
 }
@@ -234,7 +233,7 @@ void Simulation::reduce_everywhere(int rank, const Step& step, const std::vector
              fmt::format("{} and rank {} both write rank {}'s chunk", describe(rank, step),
                          remote->first, member));
       remote = {rank, step.round};
-      memories_[index(member)][cell] = value;
+      set(member, cell, step, value);
       writer_[index(member)][cell] = &step;
     }
   }
@@ -271,8 +270,13 @@ void Simulation::write(int rank, const Step& step, const Chunks& range, std::uin
   auto& memory = memories_[index(rank)];
   const Cell cell = memory.cell(range, i);
   check_still_read(rank, step, cell);
-  memory[cell] = value;
+  set(rank, cell, step, value);
   writer_[index(rank)][cell] = &step;
+}
+
+void Simulation::set(int rank, Cell cell, const Step& step, TermId value) {
+  memories_[index(rank)][cell] = value;
+  if (watcher_) watcher_(rank, cell, step, value);
 }
 
 void Simulation::learn(int rank, const std::vector<bool>& from) {

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <array>
 #include <deque>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -88,7 +89,7 @@ struct Stream {
   [[nodiscard]] std::uint32_t round() const { return steps[next]->round; }
 };
 
-struct Message {
+struct Sent {
   const Step* step;
   std::vector<TermId> values;
   bool taken = false;
@@ -98,7 +99,13 @@ class Simulation {
  public:
   Simulation(const World& world, Conditions conditions);
 
+  /// Told of every chunk that a step gives a value: whose memory, which cell.
+  using Watcher = std::function<void(int rank, Cell cell, const Step& step, TermId value)>;
+  void watch(Watcher watcher) { watcher_ = std::move(watcher); }
+
   Verdict run();
+
+  [[nodiscard]] const Terms& terms() const { return terms_; }
 
  private:
   static std::size_t index(int rank) { return static_cast<std::size_t>(rank); }
@@ -156,6 +163,7 @@ class Simulation {
   TermId read(int rank, const Step& step, const Chunks& range, std::uint32_t i);
 
   void write(int rank, const Step& step, const Chunks& range, std::uint32_t i, TermId value);
+  void set(int rank, Cell cell, const Step& step, TermId value);
 
   // What another rank wrote into my memory is mine to touch only once I know it has finished.
   void check_remote(int rank, const Step& step, Cell cell);
@@ -183,10 +191,11 @@ class Simulation {
 
   const World& world_;
   Conditions conditions_;
+  Watcher watcher_;
   Terms terms_;
   std::deque<Memory> memories_;
   std::vector<std::vector<Stream>> streams_;
-  std::map<Lane, std::vector<Message>> lanes_;
+  std::map<Lane, std::vector<Sent>> lanes_;
   std::map<Lane, std::vector<std::vector<bool>>> known_at_send_;
   std::vector<std::vector<const Step*>> writer_;
   std::vector<std::vector<std::optional<std::pair<int, std::uint32_t>>>> remote_;

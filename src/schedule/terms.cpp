@@ -37,7 +37,8 @@ std::map<TermId, std::uint64_t> Terms::leaves(TermId term) const {
 
 std::string Terms::leaf_name(TermId leaf) const {
   if (leaf == kUndefined) return "nothing";
-  return fmt::format("rank {}'s chunk {}", (leaf - 1) / chunks_, (leaf - 1) % chunks_);
+  const auto [rank, chunk] = origin(leaf);
+  return fmt::format("rank {}'s chunk {}", rank, chunk);
 }
 
 }  // namespace sinew

@@ -6,6 +6,7 @@
 #include <map>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 namespace sinew {
@@ -23,6 +24,10 @@ class Terms {
 
   /// How often each leaf occurs in a term.
   [[nodiscard]] std::map<TermId, std::uint64_t> leaves(TermId term) const;
+  /// Whose input, and which chunk of it.
+  [[nodiscard]] std::pair<int, std::uint32_t> origin(TermId leaf) const noexcept {
+    return {static_cast<int>((leaf - 1) / chunks_), (leaf - 1) % chunks_};
+  }
   /// "rank 2's chunk 5".
   [[nodiscard]] std::string leaf_name(TermId leaf) const;
 

@@ -35,16 +35,29 @@ class Board {
         slots_each_(segment.options().slots),
         seen_(static_cast<std::size_t>(segment.ranks()), 0) {}
 
-  /// Begins an operation that takes `positions` rounds over all its passes.
-  void begin(OpTag tag, std::uint32_t positions) noexcept {
+  /// Begins an operation that takes `positions` rounds over all its passes. `posted`: its first
+  /// has been posted ahead.
+  void begin(OpTag tag, std::uint32_t positions, bool posted = false) noexcept {
     tag_ = tag;
     first_ = next_;
     next_ = first_ + 1 + positions + 1;  // one for having entered, one for having left
+    if (posted) {
+      posted_ = first_ + 1;
+      return;
+    }
     if (first_ - posted_ > kStale) [[unlikely]]
       refresh();
   }
   [[nodiscard]] std::uint32_t first() const noexcept { return first_; }
 
+  /// Where the next operation will begin.
+  [[nodiscard]] std::uint32_t next() const noexcept { return next_; }
+
+  /// post() for the operation that comes next.
+  void post_ahead(std::uint32_t position, std::uint32_t fingerprint) noexcept {
+    flag_.word.store(std::uint64_t{position} << 32 | fingerprint, std::memory_order_release);
+    doorbell_.ring_posted();
+  }
   /// Others may see everything written so far, and that this rank has come to `position`.
   void post(std::uint32_t position) noexcept {
     // release pairs with the acquire in reached(): payload before position
@@ -135,7 +148,7 @@ class Board {
   /// again, which then stay in the nearest cache.
   Slots slots(std::size_t bytes) noexcept {
     if (window_end_ + bytes > slot_bytes_ || bytes < kShort) {
-      slot_ = slot_ + 1 < slots_each_ && bytes >= kShort ? slot_ + 1 : slot_ == 0 ? 1 : 0;
+      slot_ = slot_ + 1 < slots_each_ && bytes >= kShort ? slot_ + 1 : short_slot_after(slot_);
       window_end_ = 0;
     }
     const auto begin = window_end_;
@@ -145,6 +158,11 @@ class Board {
   /// Slots of FlagLine::kTiny bytes, which arrive together with the position.
   [[nodiscard]] Slots tiny_slots() const noexcept {
     return {segment_.flag(0).tiny[parity()], sizeof(FlagLine)};
+  }
+  /// This rank's, of the next pass.
+  [[nodiscard]] std::byte* next_tiny_slot() const noexcept { return flag_.tiny[(pass_ + 1) & 1]; }
+  [[nodiscard]] std::byte* next_short_slot() const noexcept {
+    return segment_.slot(rank_, short_slot_after(slot_));
   }
   [[nodiscard]] std::size_t slot_bytes() const noexcept { return slot_bytes_; }
 
@@ -176,8 +194,11 @@ class Board {
            bytes <= segment_.options().arena_bytes - offset;
   }
 
- private:
+  /// Windows of fewer bytes are short.
   static constexpr std::size_t kShort = 8 << 10;
+
+ private:
+  static std::uint32_t short_slot_after(std::uint32_t slot) noexcept { return slot == 0 ? 1 : 0; }
   // Positions wrap, so nobody's may get so old that it looks new: after long without board steps
   // say where we are, and look where the others are.
   static constexpr std::uint32_t kStale = std::uint32_t{1} << 29;

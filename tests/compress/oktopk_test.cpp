@@ -9,62 +9,20 @@
 #include <numeric>
 
 #include "compress/regions.hpp"
-#include "kernel/select.hpp"
 #include "support/fork_ranks.hpp"
 #include "support/gradients.hpp"
 #include "support/local_ranks.hpp"
+#include "support/oktopk_oracle.hpp"
 
 namespace sinew {
 namespace {
 
+using test::Oracle;
 using test::Stepped;
-using Vectors = std::vector<std::vector<float>>;
+using test::Vectors;
 constexpr int kSizes[] = {1, 2, 3, 4, 5, 7, 8};
 
 std::uint32_t bits(float value) { return std::bit_cast<std::uint32_t>(value); }
-
-// The k largest magnitudes, ties by lowest index, zeros never.
-std::vector<bool> largest(const std::vector<float>& values, std::size_t k, bool zeros_too,
-                          const std::vector<bool>& among) {
-  std::vector<std::uint32_t> order;
-  for (std::uint32_t i = 0; i < values.size(); ++i)
-    if (among[i] && (zeros_too || magnitude(values[i]) > 0)) order.push_back(i);
-  std::stable_sort(order.begin(), order.end(),
-                   [&](auto a, auto b) { return magnitude(values[a]) > magnitude(values[b]); });
-  std::vector<bool> chosen(values.size());
-  for (std::size_t i = 0; i < std::min(k, order.size()); ++i) chosen[order[i]] = true;
-  return chosen;
-}
-
-// One step of all ranks, told by the definition: top k of each, summed in rank order, top k of
-// that.
-struct Oracle {
-  Vectors kept;
-  std::vector<float> step(const Vectors& gradients, std::size_t k) {
-    const auto elements = gradients.front().size();
-    if (kept.empty()) kept.assign(gradients.size(), std::vector<float>(elements));
-    Vectors sums = gradients;
-    std::vector<std::vector<bool>> sent;
-    std::vector<float> total(elements);
-    std::vector<bool> touched(elements);
-    for (std::size_t rank = 0; rank < sums.size(); ++rank) {
-      for (std::size_t i = 0; i < elements; ++i) sums[rank][i] += kept[rank][i];
-      sent.push_back(largest(sums[rank], k, false, std::vector<bool>(elements, true)));
-      for (std::size_t i = 0; i < elements; ++i) {
-        if (!sent[rank][i]) continue;
-        total[i] += sums[rank][i];
-        touched[i] = true;
-      }
-    }
-    const auto stays = largest(total, k, true, touched);
-    for (std::size_t i = 0; i < elements; ++i) {
-      for (std::size_t rank = 0; rank < sums.size(); ++rank)
-        kept[rank][i] = stays[i] && sent[rank][i] ? 0 : sums[rank][i];
-      total[i] = stays[i] ? total[i] / static_cast<float>(sums.size()) : 0;
-    }
-    return total;
-  }
-};
 
 using Maker = std::function<std::vector<float>(int rank, int step)>;
 
@@ -416,31 +374,6 @@ TEST(OkTopk, continues_from_a_checkpoint_bit_for_bit) {
     return one == two ? "" : "the states differ in the end";
   });
   EXPECT_EQ(told, "");
-}
-
-// 14. No more than 6 k (P-1)/P words, in messages.
-TEST(OkTopk, stays_within_its_bound_of_bytes) {
-  for (const int size : {2, 4, 8}) {
-    const auto told = test::on_ranks(
-        size,
-        [&](Communicator& communicator) -> std::string {
-          Compressor compressor(communicator, find_scheme("oktopk"), 200000, {.density = 0.02});
-          for (std::uint64_t step = 0; step < 4; ++step) {
-            auto gradient = test::gradient(200000, communicator.rank(), step);
-            const auto& report = compressor.allreduce(gradient);
-            std::uint64_t items = 0;
-            for (const auto& phase : report.bytes)
-              if (phase.phase == "split" || phase.phase == "balance" || phase.phase == "gather")
-                items += phase.received;
-            const double bound = 6.0 * 4000 * (size - 1) / size * 4;
-            if (static_cast<double>(items) > bound)
-              return fmt::format("{} bytes, the bound is {}", items, bound);
-          }
-          return "";
-        },
-        true);
-    EXPECT_EQ(told, "") << size;
-  }
 }
 
 }  // namespace

@@ -225,7 +225,7 @@ Ending SeededWorld::run(Sends sends, unsigned seed) {
     const bool fresh = !rank.begun;
     if (fresh) {
       rank.begun = true;
-      rank.run.begin(tag, descriptor);
+      rank.run.begin(tag, descriptor, 0);
     }
     const auto progress = rank.run.poll();
     if (progress == Progress::failed) ending = Ending::failed;

@@ -32,6 +32,7 @@ struct Wanted {
   BenchSetup setup;
   int ranks = 0;
   int rounds = 9;
+  std::string most = "4M";
   std::string file = "net.toml";
   bool force = false, json = false;
 };
@@ -40,20 +41,21 @@ constexpr double kMostBusy = 0.3;        // cores that others may use meanwhile
 constexpr double kNoisy = 2;             // p90 over p25 of one experiment
 constexpr double kMostNoisyShare = 0.2;  // of all experiments
 
-// Messages from 8 bytes to 4 MiB, twice as long each time.
-std::vector<double> message_sizes() {
+// Messages from 8 bytes on, twice as long each time.
+std::vector<double> message_sizes(double most) {
   std::vector<double> sizes;
-  for (double bytes = 8; bytes <= 0x1p22; bytes *= 2) sizes.push_back(bytes);
+  for (double bytes = 8; bytes <= most; bytes *= 2) sizes.push_back(bytes);
   return sizes;
 }
 
 // Whole collectives at sizes that the fit does not see.
-std::vector<Experiment> held_out(int ranks) {
+std::vector<Experiment> held_out(int ranks, double most) {
   std::vector<Experiment> all;
   for (const auto collective : {Collective::allreduce, Collective::allgather,
                                 Collective::reduce_scatter, Collective::alltoall})
     for (const auto* algorithm : algorithms_of(collective))
       for (const double bytes : {24.0, 768.0, 12e3, 192e3, 3e6}) {
+        if (bytes > most) continue;
         const double part = 4.0 * ranks;  // an element of each rank
         all.push_back({collective, std::string(algorithm->name),
                        std::max(1.0, std::floor(bytes / part)) * part});
@@ -116,7 +118,8 @@ Calibrated calibrate(const Wanted& wanted) {
       progress.show(fmt::format("{}: {} of {}", what, done, all));
     };
   };
-  const auto sizes = message_sizes();
+  const auto most = static_cast<double>(parse_bytes(wanted.most));
+  const auto sizes = message_sizes(most);
   Measurements measured{.ranks = wanted.ranks, .board = wanted.setup.transport == "shm"};
   if (measured.board) {
     const auto hub = LocalHub::make(wanted.ranks, SegmentOptions{});
@@ -129,7 +132,7 @@ Calibrated calibrate(const Wanted& wanted) {
   measured.timings = stopwatch.time(instruments(wanted.ranks, measured.board, sizes), wanted.rounds,
                                     show("messages by size"));
   Calibrated result;
-  result.checks = stopwatch.time(held_out(wanted.ranks), std::max(3, wanted.rounds / 2),
+  result.checks = stopwatch.time(held_out(wanted.ranks, most), std::max(3, wanted.rounds / 2),
                                  show("whole collectives, to check"));
   auto all = measured.timings;
   all.insert(all.end(), result.checks.begin(), result.checks.end());
@@ -227,6 +230,7 @@ int run_calibrate(int argc, char** argv) {
       ->check(between(2, 256));
   app.add_option("--rounds", wanted.rounds, "times that everything is measured (default 9)")
       ->check(between(1, 1000));
+  app.add_option("--most", wanted.most, "the longest message that is timed (default 4M)");
   app.add_option("-o,--output", wanted.file, "the file to write (default net.toml)");
   app.add_flag("--force", wanted.force, "on a busy or noisy machine, too");
   app.add_flag("--json", wanted.json, "one JSON document about it");
@@ -235,6 +239,9 @@ int run_calibrate(int argc, char** argv) {
   if (std::find(kTransports.begin(), kTransports.end(), wanted.setup.transport) ==
       kTransports.end())
     throw Error(Errc::invalid_argument, unknown("transport", wanted.setup.transport, kTransports));
+  if (parse_bytes(wanted.most) < 1024 || parse_bytes(wanted.most) > std::uint64_t{1} << 30)
+    throw Error(Errc::invalid_argument,
+                fmt::format("--most {} is not between 1K and 1G", wanted.most));
   if (wanted.setup.transport == "mpi") wanted.setup.mpi = mpi_to_start(wanted.setup.mpi);
   if (wanted.ranks == 0) wanted.ranks = std::clamp(allowed_cores(), 2, 8);
   if (wanted.ranks > allowed_cores())

@@ -25,8 +25,8 @@ std::string text_of(const std::string& path) {
 TEST(CalibrateVerb, writes_a_model_that_predict_reads) {
   for (const std::string transport : {"shm", "tcp"}) {
     const std::string file = testing::TempDir() + "calibrated_" + transport + ".toml";
-    const auto ran = sinew({"calibrate", "-p", "2", "--rounds", "1", "--force", "--json",
-                            "--transport", transport, "-o", file});
+    const auto ran = sinew({"calibrate", "-p", "2", "--rounds", "1", "--most", "2K", "--force",
+                            "--json", "--transport", transport, "-o", file});
     ASSERT_EQ(ran.status, 0) << ran.err;
     const auto about = Json::parse(ran.out);
     EXPECT_EQ(about["ranks"], 2);
@@ -52,6 +52,7 @@ TEST(CalibrateVerb, writes_a_model_that_predict_reads) {
 
 TEST(CalibrateVerb, mistakes_are_one_line) {
   expect_error({"calibrate", "--transport", "tpc"}, 2, "did you mean 'tcp'?");
+  expect_error({"calibrate", "--most", "12"}, 2, "is not between 1K and 1G");
   expect_error({"calibrate", "-p", "1"}, 2, "--ranks");
   expect_error({"calibrate", "--frce"}, 2, "did you mean '--force'?");
 }

@@ -29,6 +29,8 @@ constexpr std::array kVerbs = std::to_array<Verb>({
     {"profile", "what an MPI program communicates, without rebuilding it", run_profile},
     {"report", "what a run communicated: tables, findings, JSON, mpitrace's text", run_report},
     {"import", "the same from files of mpitrace, mpiP, Horovod and PyTorch", run_import},
+    {"calibrate", "measure this machine for predictions", run_calibrate},
+    {"predict", "what a collective would take on a network, and why", run_predict},
     {"launch", "start ranks of a program on this host", run_launch},
     {"train", "train a model on several workers, dense or compressed", run_train},
     {"doctor", "what on this machine would get in the way, and its repair", run_doctor},
@@ -52,6 +54,8 @@ Examples:
   sinew report sinew-profile --format mpitrace
   sinew import mpi_profile.4711.*
   sinew train --model cnn -p 4 --steps 200 --compress oktopk:0.02 --warmup 20
+  sinew calibrate -o net.toml
+  sinew predict allreduce -p 8..1024 --bytes 110278272 --net alpha=5us,bw=25GB/s
   sinew launch -n 4 -- ./program --its-option
 
 `sinew VERB --help` explains a verb. Results go to stdout, talk to stderr.
@@ -61,7 +65,7 @@ Exit: 0 fine, 1 failed, 2 usage, 3 missing dependency or privilege,
 
 int help() {
   fmt::print("Sinew {}: collectives as schedules.\n\nsinew VERB [OPTIONS]\n\n", SINEW_VERSION);
-  for (const auto& verb : kVerbs) fmt::print("  {:<8} {}\n", verb.name, verb.summary);
+  for (const auto& verb : kVerbs) fmt::print("  {:<9} {}\n", verb.name, verb.summary);
   fmt::print("{}", kExamples);
   return kFine;
 }

@@ -4,8 +4,10 @@
 
 #include <CLI/CLI.hpp>
 #include <map>
+#include <memory>
 
 #include <sinew/error.hpp>
+#include "base/narrow_help.hpp"
 #include "base/text.hpp"
 
 namespace sinew {
@@ -153,6 +155,7 @@ std::optional<TrainCommand> read_command(int argc, char** argv) {
   TrainCommand command;
   Words words;
   CLI::App app{kAbout, "sinew train"};
+  app.formatter(std::make_shared<NarrowHelp>());
   app.footer(footer());
   add_model_options(app, command, words);
   add_length_options(app, command);

@@ -30,6 +30,9 @@ struct Options {
   /// is late, when a wait has taken a tenth of its timeout, and again each time it has taken twice
   /// as long. Rarely called, perhaps from another thread; empty: nobody is told.
   std::function<void(std::string_view)> warn{};
+  /// Sees every step and operation, also of communicators that come from this one; null: nobody.
+  /// connect() makes one that writes a trace when SINEW_TRACE names a folder.
+  std::shared_ptr<Observer> observer{};
 };
 
 /// What may differ from call to call.

@@ -5,12 +5,12 @@
 
 namespace sinew {
 
-enum class EventKind : std::uint8_t { collective, step, send, recv };
+enum class EventKind : std::uint8_t { collective, step, send, recv, call };
 
 struct Event {
   EventKind kind{};
-  std::uint8_t operation = 0;  // Collective, or Op for a step
-  std::uint8_t dtype = 0;      // DType
+  std::uint8_t dtype = 0;       // DType
+  std::uint16_t operation = 0;  // Collective, Op for a step, number of the routine for a call
   std::uint16_t channel = 0;
   std::uint32_t communicator = 0;  // number of the communicator in its process
   std::uint32_t sequence = 0;      // of the collective on its communicator

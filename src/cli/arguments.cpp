@@ -144,4 +144,10 @@ std::string read_text(const std::string& path) {
   return text;
 }
 
+std::string command_line(std::string_view verb, int argc, char** argv) {
+  std::string words(verb);
+  for (int i = 1; i < argc; ++i) words += fmt::format(" {}", argv[i]);
+  return words;
+}
+
 }  // namespace sinew

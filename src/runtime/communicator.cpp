@@ -54,7 +54,7 @@ struct Communicator::State {
   Options options;
   Planner planner;
   Mailbox mailbox;
-  Observer* observer = nullptr;
+  Observer* observer;
   std::uint32_t number = next_communicator_number();
   std::uint32_t sequence = 0;
   std::uint32_t fingerprint = 0;
@@ -70,6 +70,7 @@ struct Communicator::State {
         options(std::move(o)),
         planner(*transport, options),
         mailbox(*transport),
+        observer(options.observer.get()),
         alone(*transport) {}
 
   // Others may be waiting for what this rank has started and will not finish.

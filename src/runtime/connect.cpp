@@ -12,6 +12,7 @@
 #include "runtime/environment.hpp"
 #include "runtime/meeting.hpp"
 #include "runtime/mpi_plugin.hpp"
+#include "runtime/tracing.hpp"
 #include "transport/local/local.hpp"
 #include "transport/routed/routed.hpp"
 #include "transport/shm/shm.hpp"
@@ -81,14 +82,17 @@ Communicator connect(const Options& options) {
   const auto environment = read_environment(variables);
   const auto wanted = wanted_transport(options, environment);
   const auto deadline = Clock::now() + options.timeout;
+  auto traced = options;
+  if (!environment.trace.empty() && traced.observer == nullptr)
+    traced.observer = trace_to(environment.trace, environment.rank, environment.size);
   if (wanted == "mpi") {
     if (options.tls || environment.tls)
       throw Error(Errc::unsupported,
                   "TLS is for sockets, and what an MPI sends is not sealed: leave TLS out, or use "
                   "the transport tcp");
-    return Communicator(join_mpi("", variables, deadline), options);
+    return Communicator(join_mpi("", variables, deadline), traced);
   }
-  return Communicator(join(wanted, environment, options, deadline), options);
+  return Communicator(join(wanted, environment, options, deadline), traced);
 }
 
 void run_local(int size, const std::function<void(Communicator&)>& body, const Options& options) {

@@ -29,6 +29,7 @@ struct Environment {
   std::string token_file;
   std::string transport;
   std::string interfaces;
+  std::string trace;           // a folder for traces, or ""
   bool tls = false;            // over sockets
   std::string runtime_folder;  // for files of this user only, gone after the last log-out
   int pmi_descriptor = -1;     // of a process manager that speaks PMI-1; -1: none

@@ -10,7 +10,7 @@
 
 namespace sinew {
 
-ModelMemory::ModelMemory(Learner& learner, const BucketPlan& plan, const Reducer& reducer)
+ModelMemory::ModelMemory(Learner& learner, const BucketPlan& plan, const GradientReducer& reducer)
     : parameters_(plan.elements) {
   std::size_t kept = 0;
   for (const auto& buffer : learner.buffers()) kept += buffer.elements();

@@ -11,7 +11,7 @@ namespace sinew {
 class ModelMemory {
  public:
   /// Moves the learner's tensors here, and its gradients to the reducer's.
-  ModelMemory(Learner& learner, const BucketPlan& plan, const Reducer& reducer);
+  ModelMemory(Learner& learner, const BucketPlan& plan, const GradientReducer& reducer);
   ModelMemory(const ModelMemory&) = delete;
   ModelMemory& operator=(const ModelMemory&) = delete;
 

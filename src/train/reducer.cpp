@@ -16,13 +16,14 @@ void ReduceMeter::on_event(const Event& event) noexcept {
   if (next != nullptr) next->on_event(event);
 }
 
-struct Reducer::Lane {
+struct GradientReducer::Lane {
   std::optional<Compressor> compressor;
   Clock::time_point begin, end;
   std::uint64_t bytes_sent = 0, items = 0;
 };
 
-Reducer::Reducer(Communicator& communicator, const BucketPlan& plan, ReducerOptions options)
+GradientReducer::GradientReducer(Communicator& communicator, const BucketPlan& plan,
+                                 ReducerOptions options)
     : communicator_(communicator),
       plan_(plan),
       options_(std::move(options)),
@@ -44,7 +45,7 @@ Reducer::Reducer(Communicator& communicator, const BucketPlan& plan, ReducerOpti
     thread_ = std::thread([this] { run_in_thread(); });
 }
 
-Reducer::~Reducer() {
+GradientReducer::~GradientReducer() {
   {
     const std::scoped_lock lock(mutex_);
     stop_ = true;
@@ -54,15 +55,15 @@ Reducer::~Reducer() {
   communicator_.observe(nullptr);
 }
 
-std::span<float> Reducer::gradient(std::size_t parameter) const noexcept {
+std::span<float> GradientReducer::gradient(std::size_t parameter) const noexcept {
   return flat_.subspan(plan_.first_of[parameter], plan_.parameters[parameter].elements());
 }
-std::span<float> Reducer::span_of(const Bucket& bucket) const noexcept {
+std::span<float> GradientReducer::span_of(const Bucket& bucket) const noexcept {
   return flat_.subspan(bucket.first, bucket.elements);
 }
 
 // Another density is another compressor that takes over what the last one kept.
-void Reducer::enter_stage(std::size_t stage) {
+void GradientReducer::enter_stage(std::size_t stage) {
   const auto& scheme = find_scheme(options_.compression.scheme);
   for (std::size_t i = 0; i < lanes_.size(); ++i) {
     std::vector<TensorSpec> layout;
@@ -79,7 +80,7 @@ void Reducer::enter_stage(std::size_t stage) {
   stage_ = stage;
 }
 
-void Reducer::begin(std::uint64_t step) {
+void GradientReducer::begin(std::uint64_t step) {
   const auto& spec = options_.compression;
   compresses_ = !spec.is_dense() && step >= spec.warmup;
   if (compresses_ && stage_ != spec.stage_at(step)) enter_stage(spec.stage_at(step));
@@ -90,7 +91,7 @@ void Reducer::begin(std::uint64_t step) {
   thread_rests_ = false;
 }
 
-void Reducer::ready(std::size_t parameter) noexcept {
+void GradientReducer::ready(std::size_t parameter) noexcept {
   const auto bucket = plan_.bucket_of[parameter];
   if (missing_[bucket] == 0 || --missing_[bucket] > 0 || !thread_.joinable()) return;
   {
@@ -103,12 +104,12 @@ void Reducer::ready(std::size_t parameter) noexcept {
 
 // The last bucket is complete when the backward pass is over: its owner is awake and has nothing
 // else to do.
-bool Reducer::thread_may_run() const noexcept {
+bool GradientReducer::thread_may_run() const noexcept {
   return !thread_rests_ && !running_ && !failure_ && next_ < ready_ &&
          next_ + 1 < plan_.buckets.size();
 }
 
-void Reducer::run_in_thread() {
+void GradientReducer::run_in_thread() {
   std::unique_lock lock(mutex_);
   while (true) {
     wake_thread_.wait(lock, [&] { return stop_ || thread_may_run(); });
@@ -130,7 +131,7 @@ void Reducer::run_in_thread() {
   }
 }
 
-void Reducer::run(std::size_t index) {
+void GradientReducer::run(std::size_t index) {
   auto& lane = lanes_[index];
   const auto gradient = span_of(plan_.buckets[index]);
   lane.begin = Clock::now();
@@ -146,7 +147,7 @@ void Reducer::run(std::size_t index) {
   lane.end = Clock::now();
 }
 
-void Reducer::run_rest() {
+void GradientReducer::run_rest() {
   std::unique_lock lock(mutex_);
   thread_rests_ = true;
   wake_owner_.wait(lock, [&] { return !running_; });
@@ -155,13 +156,13 @@ void Reducer::run_rest() {
   for (; next_ < plan_.buckets.size(); ++next_) run(next_);
 }
 
-ReduceReport Reducer::finish() {
+ReduceReport GradientReducer::finish() {
   const auto backward_end = Clock::now();
   run_rest();
   return report(backward_end);
 }
 
-ReduceReport Reducer::report(Clock::time_point backward_end) const {
+ReduceReport GradientReducer::report(Clock::time_point backward_end) const {
   ReduceReport report;
   const auto ns = [](Clock::duration duration) {
     return static_cast<std::uint64_t>(std::max<std::int64_t>(
@@ -180,7 +181,7 @@ ReduceReport Reducer::report(Clock::time_point backward_end) const {
   return report;
 }
 
-std::vector<State> Reducer::save() const {
+std::vector<State> GradientReducer::save() const {
   std::vector<State> states;
   for (const auto& lane : lanes_) {
     if (!lane.compressor) return {};
@@ -189,7 +190,7 @@ std::vector<State> Reducer::save() const {
   return states;
 }
 
-void Reducer::load(std::uint64_t step, const std::vector<State>& states) {
+void GradientReducer::load(std::uint64_t step, const std::vector<State>& states) {
   if (states.empty()) return;
   if (options_.compression.is_dense() || states.size() != lanes_.size())
     throw Error(Errc::invalid_argument,

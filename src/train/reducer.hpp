@@ -47,12 +47,12 @@ struct ReducerOptions {
 /// computes, sleeps otherwise, and never outlives a failure of the communicator. Ranks construct it
 /// together, after agree_on(). The communicator is the reducer's from begin() to finish(), and must
 /// outlive it.
-class Reducer {
+class GradientReducer {
  public:
-  Reducer(Communicator& communicator, const BucketPlan& plan, ReducerOptions options = {});
-  Reducer(const Reducer&) = delete;
-  Reducer& operator=(const Reducer&) = delete;
-  ~Reducer();
+  GradientReducer(Communicator& communicator, const BucketPlan& plan, ReducerOptions options = {});
+  GradientReducer(const GradientReducer&) = delete;
+  GradientReducer& operator=(const GradientReducer&) = delete;
+  ~GradientReducer();
 
   /// The flat gradient: in memory shared by the ranks of a host where there is such, so that a
   /// dense sum copies nothing. Zero at first; after finish() the sum over ranks, to be zeroed by

@@ -11,7 +11,7 @@ namespace sinew {
 class Restart {
  public:
   Restart(Communicator& communicator, const TrainOptions& options, ModelMemory& memory,
-          Optimizer& optimizer, Reducer& reducer)
+          Optimizer& optimizer, GradientReducer& reducer)
       : communicator_(communicator),
         options_(options),
         memory_(memory),
@@ -33,7 +33,7 @@ class Restart {
   const TrainOptions& options_;
   ModelMemory& memory_;
   Optimizer& optimizer_;
-  Reducer& reducer_;
+  GradientReducer& reducer_;
   CheckpointFolder checkpoints_;
 };
 

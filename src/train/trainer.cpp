@@ -260,7 +260,7 @@ class Training {
   TrainWatcher& watcher_;
   Sampler sampler_;
   BucketPlan plan_;
-  Reducer reducer_;
+  GradientReducer reducer_;
   ModelMemory memory_;
   Optimizer optimizer_;
   Restart restart_;

@@ -27,7 +27,7 @@ float gradient_of(int rank, std::uint64_t step, std::size_t parameter, std::size
                             64);
 }
 
-void write(Reducer& reducer, const BucketPlan& plan, int rank, std::uint64_t step,
+void write(GradientReducer& reducer, const BucketPlan& plan, int rank, std::uint64_t step,
            std::size_t parameter) {
   const auto gradient = reducer.gradient(parameter);
   ASSERT_EQ(gradient.size(), plan.parameters[parameter].elements());
@@ -35,7 +35,8 @@ void write(Reducer& reducer, const BucketPlan& plan, int rank, std::uint64_t ste
     gradient[i] = gradient_of(rank, step, parameter, i);
 }
 
-void expect_sums(const Reducer& reducer, const BucketPlan& plan, int size, std::uint64_t step) {
+void expect_sums(const GradientReducer& reducer, const BucketPlan& plan, int size,
+                 std::uint64_t step) {
   for (std::size_t parameter = 0; parameter < plan.parameters.size(); ++parameter) {
     const auto sum = reducer.gradient(parameter);
     for (std::size_t i = 0; i < sum.size(); ++i) {
@@ -59,7 +60,7 @@ void sum_steps(Communicator& c, std::uint64_t bucket_bytes, bool overlap) {
   const auto plan = plan_buckets(layers(12), bucket_bytes);
   agree_on(plan, c);
   Tags tags;
-  Reducer reducer(c, plan, {.overlap = overlap, .observer = &tags});
+  GradientReducer reducer(c, plan, {.overlap = overlap, .observer = &tags});
   for (std::uint64_t step = 0; step < 6; ++step) {
     tags.tags.clear();
     reducer.begin(step);
@@ -84,24 +85,24 @@ void sum_steps(Communicator& c, std::uint64_t bucket_bytes, bool overlap) {
   }
 }
 
-TEST(Reducer, sums_every_gradient_in_plan_order_without_a_word_besides) {
+TEST(GradientReducer, sums_every_gradient_in_plan_order_without_a_word_besides) {
   for (const int size : {2, 3, 5})
     for (const std::uint64_t bytes : {1UL, 3000UL, 1UL << 30})
       for (const bool overlap : {true, false})
         test::on_local(size, [&](Communicator& c) { sum_steps(c, bytes, overlap); });
 }
 
-TEST(Reducer, sums_over_sockets_where_no_memory_is_shared) {
+TEST(GradientReducer, sums_over_sockets_where_no_memory_is_shared) {
   test::LocalSetup setup;
   setup.tcp = true;
   test::on_local(
       3, [&](Communicator& c) { sum_steps(c, 3000, true); }, setup);
 }
 
-TEST(Reducer, hides_what_is_done_while_the_backward_pass_runs) {
+TEST(GradientReducer, hides_what_is_done_while_the_backward_pass_runs) {
   test::on_local(2, [](Communicator& c) {
     const auto plan = plan_buckets(layers(4), 1);
-    Reducer reducer(c, plan);
+    GradientReducer reducer(c, plan);
     reducer.begin(0);
     for (auto parameter = plan.parameters.size(); parameter-- > 0;) {
       write(reducer, plan, c.rank(), 0, parameter);
@@ -114,10 +115,10 @@ TEST(Reducer, hides_what_is_done_while_the_backward_pass_runs) {
   });
 }
 
-TEST(Reducer, counts_gradients_that_never_came_as_zero) {
+TEST(GradientReducer, counts_gradients_that_never_came_as_zero) {
   test::on_local(3, [](Communicator& c) {
     const auto plan = plan_buckets(layers(6), 1);
-    Reducer reducer(c, plan);
+    GradientReducer reducer(c, plan);
     reducer.begin(0);
     if (c.rank() != 1)  // rank 1 had no samples
       for (auto parameter = plan.parameters.size(); parameter-- > 0;) {
@@ -136,10 +137,10 @@ CompressionSpec oktopk(const char* text, std::uint64_t warmup) {
   return spec;
 }
 
-TEST(Reducer, is_dense_in_the_warm_up_and_sparse_after_it) {
+TEST(GradientReducer, is_dense_in_the_warm_up_and_sparse_after_it) {
   test::on_local(3, [](Communicator& c) {
     const auto plan = plan_buckets(layers(12), 3000);
-    Reducer reducer(c, plan, {.compression = oktopk("oktopk:0.05", 3)});
+    GradientReducer reducer(c, plan, {.compression = oktopk("oktopk:0.05", 3)});
     for (std::uint64_t step = 0; step < 8; ++step) {
       reducer.begin(step);
       for (std::size_t i = 0; i < plan.parameters.size(); ++i) {
@@ -158,14 +159,14 @@ TEST(Reducer, is_dense_in_the_warm_up_and_sparse_after_it) {
 }
 
 // All that comes in is sent or kept: sums of what came out and of what is kept, over ranks.
-TEST(Reducer, keeps_what_it_does_not_send_when_the_density_changes) {
+TEST(GradientReducer, keeps_what_it_does_not_send_when_the_density_changes) {
   constexpr int kRanks = 2;
   std::vector<double> came(kRanks), kept(kRanks);
   double sent = 0;
   test::on_local(kRanks, [&](Communicator& c) {
     const auto me = static_cast<std::size_t>(c.rank());
     const auto plan = plan_buckets(layers(8), 3000);
-    Reducer reducer(c, plan, {.compression = oktopk("oktopk:0.5@0,0.1@3,0.02@6", 0)});
+    GradientReducer reducer(c, plan, {.compression = oktopk("oktopk:0.5@0,0.1@3,0.02@6", 0)});
     for (std::uint64_t step = 0; step < 9; ++step) {
       std::fill(reducer.gradients().begin(), reducer.gradients().end(), 0.0F);
       reducer.begin(step);
@@ -188,11 +189,11 @@ TEST(Reducer, keeps_what_it_does_not_send_when_the_density_changes) {
   EXPECT_EQ(came[0] + came[1], sent + kept[0] + kept[1]);
 }
 
-TEST(Reducer, goes_on_from_what_it_saved_bit_for_bit) {
+TEST(GradientReducer, goes_on_from_what_it_saved_bit_for_bit) {
   test::on_local(2, [](Communicator& c) {
     const auto plan = plan_buckets(layers(8), 3000);
     const ReducerOptions options{.compression = oktopk("oktopk:0.5@0,0.05@3", 1)};
-    const auto steps = [&](Reducer& reducer, std::uint64_t from, std::uint64_t to) {
+    const auto steps = [&](GradientReducer& reducer, std::uint64_t from, std::uint64_t to) {
       for (auto step = from; step < to; ++step) {
         reducer.begin(step);
         for (std::size_t i = 0; i < plan.parameters.size(); ++i)
@@ -202,15 +203,15 @@ TEST(Reducer, goes_on_from_what_it_saved_bit_for_bit) {
       return std::vector<float>(reducer.gradients().begin(), reducer.gradients().end());
     };
     for (const std::uint64_t pause : {2, 3, 5}) {
-      Reducer whole(c, plan, options);
+      GradientReducer whole(c, plan, options);
       const auto expected = steps(whole, 0, 8);
       std::vector<State> saved;
       {
-        Reducer first(c, plan, options);
+        GradientReducer first(c, plan, options);
         steps(first, 0, pause);
         saved = first.save();
       }
-      Reducer second(c, plan, options);
+      GradientReducer second(c, plan, options);
       second.load(pause, saved);
       EXPECT_EQ(steps(second, pause, 8), expected) << pause;
       EXPECT_EQ(second.save(), whole.save()) << pause;
@@ -218,10 +219,10 @@ TEST(Reducer, goes_on_from_what_it_saved_bit_for_bit) {
   });
 }
 
-TEST(Reducer, tells_everyone_when_a_rank_leaves_in_the_middle) {
+TEST(GradientReducer, tells_everyone_when_a_rank_leaves_in_the_middle) {
   const auto errors = test::try_local(3, [](Communicator& c) {
     const auto plan = plan_buckets(layers(8), 1);
-    Reducer reducer(c, plan);
+    GradientReducer reducer(c, plan);
     for (std::uint64_t step = 0; step < 4; ++step) {
       reducer.begin(step);
       for (auto parameter = plan.parameters.size(); parameter-- > 0;) {

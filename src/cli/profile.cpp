@@ -1,0 +1,176 @@
+// `sinew profile`: runs a program with the profiler in its ranks, and shows what they did.
+#include <fmt/format.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+
+#include <sinew/error.hpp>
+#include "base/text.hpp"
+#include "cli/arguments.hpp"
+#include "cli/profile_command.hpp"
+#include "cli/profile_folder.hpp"
+#include "cli/profile_report.hpp"
+#include "cli/verbs.hpp"
+#include "trace/writer.hpp"
+
+extern char** environ;
+
+namespace sinew {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Wanted {
+  std::string folder;
+  std::string budget = "64M";
+  std::string labels;
+  std::string ranks;
+  std::size_t rows = 12;
+  bool json = false;
+  std::vector<std::string> command;
+};
+
+/// Beside the program, as it lies in a build and as it is installed.
+std::string profiler_library() {
+  const auto here = fs::read_symlink("/proc/self/exe").parent_path();
+  for (const auto& folder : {here / ".." / "lib", here / ".." / SINEW_LIBDIR}) {
+    const auto path = folder / "libsinew-profile.so";
+    std::error_code none;
+    if (fs::exists(path, none)) return fs::canonical(path).string();
+  }
+  throw Error(Errc::unsupported,
+              "libsinew-profile.so is not here: build Sinew where Open MPI or MPICH is installed "
+              "(apt install libopenmpi-dev or libmpich-dev)");
+}
+
+std::string free_folder() {
+  for (int i = 1;; ++i) {
+    auto name = i == 1 ? std::string("sinew-profile") : fmt::format("sinew-profile-{}", i);
+    if (!fs::exists(name)) return name;
+  }
+}
+
+std::string version_of(const std::string& program) {
+  if (program.find_first_of("'\\") != std::string::npos) return "";
+  std::FILE* const pipe = ::popen(fmt::format("'{}' --version 2>&1", program).c_str(), "re");
+  if (pipe == nullptr) return "";
+  std::string text(4096, '\0');
+  text.resize(std::fread(text.data(), 1, text.size(), pipe));
+  ::pclose(pipe);
+  return text;
+}
+
+int run_command(const std::vector<std::string>& words) {
+  std::vector<char*> argv;
+  for (const auto& word : words) argv.push_back(const_cast<char*>(word.c_str()));
+  argv.push_back(nullptr);
+  pid_t child = -1;
+  if (const int reason = ::posix_spawnp(&child, argv[0], nullptr, nullptr, argv.data(), environ);
+      reason != 0)
+    throw Error(Errc::system, fmt::format("cannot start {}: {}", words[0], std::strerror(reason)));
+  // Ctrl-C reaches the program too; its traces are still to be read when it has gone.
+  struct sigaction ignore {};
+  ignore.sa_handler = SIG_IGN;
+  ::sigaction(SIGINT, &ignore, nullptr);
+  int status = 0;
+  while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
+  }
+  return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+}
+
+void seal_folder(const std::string& folder) {
+  std::error_code none;
+  for (const auto& entry : fs::directory_iterator(folder, none))
+    if (entry.path().extension() == ".trace") trace::seal_file(entry.path().string());
+}
+
+void show(const std::string& folder, const Wanted& wanted) {
+  const auto profile = trace::summarize(read_folder(folder));
+  fmt::print("{}", wanted.json ? profile_json(profile) : profile_text(profile, wanted.rows));
+}
+
+int show_verb(int argc, char** argv) {
+  CLI::App app{"Shows the profile in a folder, of this run or an earlier one.",
+               "sinew profile show"};
+  Wanted wanted;
+  app.add_option("folder", wanted.folder, "where the traces are")->required();
+  app.add_option("--rows", wanted.rows, "how many sizes to list (12)");
+  app.add_flag("--json", wanted.json, "everything, as one JSON document");
+  if (const auto status = parse(app, argc, argv)) return *status;
+  show(wanted.folder, wanted);
+  return kFine;
+}
+
+int profile_verb(Wanted wanted) {
+  check_labels(wanted.labels);
+  check_rank_list(wanted.ranks);
+  if (wanted.folder.empty()) wanted.folder = free_folder();
+  const auto budget = parse_bytes(wanted.budget);
+  fs::create_directories(wanted.folder);
+  const auto folder = fs::canonical(wanted.folder).string();
+  for (const auto& entry : fs::directory_iterator(folder))
+    if (entry.path().extension() == ".trace")
+      throw Error(Errc::invalid_argument,
+                  fmt::format("{} holds the traces of another run; name a new folder with -o",
+                              wanted.folder));
+  const char* const before = std::getenv("LD_PRELOAD");
+  auto preload = profiler_library();
+  if (before != nullptr && *before != '\0') preload += fmt::format(":{}", before);
+  std::vector<std::pair<std::string, std::string>> variables{
+      {"LD_PRELOAD", preload},
+      {"SINEW_PROFILE_DIR", folder},
+      {"SINEW_PROFILE_BUDGET", fmt::format("{}", budget)}};
+  if (!wanted.labels.empty()) variables.emplace_back("SINEW_PROFILE_LABELS", wanted.labels);
+  if (!wanted.ranks.empty()) variables.emplace_back("SINEW_PROFILE_RANKS", wanted.ranks);
+  const auto& program = wanted.command.front();
+  const auto launcher = launcher_of(program, version_of(program));
+  const int status = run_command(with_variables(wanted.command, launcher, variables));
+  seal_folder(folder);
+  try {
+    show(folder, wanted);
+  } catch (const Error& error) {
+    fmt::print(stderr, "sinew profile: {}\n", error.what());
+  }
+  fmt::print(stderr, "Profile in {}; again: sinew profile show {}\n", wanted.folder, wanted.folder);
+  return status;
+}
+
+}  // namespace
+
+int run_profile(int argc, char** argv) {
+  if (argc > 1 && std::string_view(argv[1]) == "show") return show_verb(argc - 1, argv + 1);
+  CLI::App app{
+      "Runs an MPI program with the profiler in its ranks: calls, exact bytes and times by "
+      "routine, communicator, size and peer. Nothing is rebuilt; the program ends as it would "
+      "without, and its exit status is this one's. What a crash leaves is shown as well.",
+      "sinew profile"};
+  Wanted wanted;
+  app.add_option("-o,--output", wanted.folder, "folder for the traces (sinew-profile)");
+  app.add_option("--budget", wanted.budget, "bytes of records a rank; past it they are sampled");
+  app.add_option("--label", wanted.labels, "roles by tag: tag=1:INDEX,tag=2:VALUE");
+  app.add_option("--ranks", wanted.ranks, "only these leave traces: 0,4-7 (all)");
+  app.add_option("--rows", wanted.rows, "how many sizes to list (12)");
+  app.add_flag("--json", wanted.json, "the profile as one JSON document");
+  app.prefix_command();
+  app.footer(
+      "The command comes last: sinew profile -- mpirun -n 4 ./program -x\n"
+      "A profile that exists: sinew profile show FOLDER [--json]");
+  if (const auto status = parse(app, argc, argv)) return *status;
+  wanted.command = app.remaining();
+  if (!wanted.command.empty() && wanted.command.front() == "--")
+    wanted.command.erase(wanted.command.begin());
+  else if (!wanted.command.empty() && wanted.command.front().starts_with("-"))
+    throw_unknown_option(app, wanted.command.front());
+  if (wanted.command.empty())
+    throw Error(Errc::invalid_argument, "profile what? sinew profile -- mpirun -n 4 ./program");
+  return profile_verb(std::move(wanted));
+}
+
+}  // namespace sinew

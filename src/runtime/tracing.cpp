@@ -1,0 +1,52 @@
+#include "runtime/tracing.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <filesystem>
+
+#include <sinew/algorithms.hpp>
+#include <sinew/error.hpp>
+#include "trace/recorder.hpp"
+#include "transport/descriptor.hpp"
+
+namespace sinew {
+namespace {
+
+std::string host_name() {
+  char name[256] = "host";
+  ::gethostname(name, sizeof name - 1);
+  return name;
+}
+
+/// A process may trace more than once.
+std::string free_path(const std::string& folder) {
+  for (int i = 1;; ++i) {
+    auto path = fmt::format("{}/{}.{}{}.trace", folder, host_name(), ::getpid(),
+                            i == 1 ? "" : fmt::format("-{}", i));
+    std::error_code none;
+    if (!std::filesystem::exists(path, none)) return path;
+  }
+}
+
+}  // namespace
+
+std::shared_ptr<Observer> trace_to(const std::string& folder, int rank, int size) {
+  std::error_code failed;
+  std::filesystem::create_directories(folder, failed);
+  if (failed)
+    throw Error(Errc::system,
+                fmt::format("cannot make the folder for traces {}: {}", folder, failed.message()));
+  auto recorder =
+      std::make_shared<trace::Recorder>(trace::WriterOptions{.path = free_path(folder)});
+  auto& writer = recorder->writer();
+  writer.note(trace::NoteKind::info, 0, "producer=sinew");
+  writer.note(trace::NoteKind::info, 0, fmt::format("rank={}", rank));
+  writer.note(trace::NoteKind::info, 0, fmt::format("size={}", size));
+  writer.note(trace::NoteKind::info, 0, "host=" + host_name());
+  for (const auto& algorithm : algorithms())
+    writer.note(trace::NoteKind::algorithm, algorithm_key(algorithm.name), algorithm.name);
+  return recorder;
+}
+
+}  // namespace sinew

@@ -1,0 +1,136 @@
+// The profiler in real MPI programs, under every MPI that is installed.
+#include <map>
+#include <sstream>
+
+#include "profiled.hpp"
+
+namespace sinew::test {
+namespace {
+
+void expect_sums_agree(const Json& profile) {
+  const auto sum = [](const Json& rows, const char* field) {
+    std::uint64_t total = 0;
+    for (const auto& row : rows) total += row[field].get<std::uint64_t>();
+    return total;
+  };
+  for (const char* const field : {"calls", "sent_bytes", "received_bytes"}) {
+    EXPECT_EQ(sum(profile["rows"], field), sum(profile["routines"], field));
+    EXPECT_EQ(sum(profile["rows"], field), sum(profile["ranks"], field));
+  }
+}
+
+TEST_P(Profiler, counts_every_class_of_call_as_counted_by_hand) {
+  for (const int ranks : {2, 3}) {
+    std::filesystem::remove_all(folder_);
+    const auto ran = profile_command(ranks, {GetParam().classes, "/tmp"});
+    EXPECT_EQ(ran.status, 0) << ran.err;
+    const auto by_hand = counted_by_hand(ran.out);
+    ASSERT_GT(by_hand.size(), 80U) << ran.out << ran.err;
+    const auto profile = shown();
+    expect_counted(profile, by_hand);
+    EXPECT_EQ(profile["ranks"].size(), static_cast<std::size_t>(ranks));
+    EXPECT_EQ(profile["warnings"].size(), 0U) << profile["warnings"];
+    expect_sums_agree(profile);
+  }
+}
+
+TEST_P(Profiler, fifteen_gibibytes_are_fifteen) {
+  profile(1, {"big"});
+  const auto row = routine(shown(), "MPI_Bcast");
+  EXPECT_EQ(row["calls"], 5U);
+  EXPECT_EQ(row["sent_bytes"], std::uint64_t{15} << 30U);
+}
+
+TEST_P(Profiler, four_threads_lose_no_call) {
+  const int calls = std::getenv("SINEW_FULL") != nullptr ? 2'000'000 : 200'000;
+  profile(1, {"threads", std::to_string(calls)});
+  EXPECT_EQ(routine(shown(), "MPI_Comm_rank")["calls"], 4 * calls + 1);
+}
+
+TEST_P(Profiler, a_rank_that_dies_leaves_all_its_calls) {
+  for (const std::string how : {"abort", "exit", "kill", "segfault"}) {
+    std::filesystem::remove_all(folder_);
+    const auto bare = run({GetParam().calls, how, "1234"});
+    EXPECT_NE(bare.status, 0);
+    const auto ran = profile(1, {how, "1234"});
+    EXPECT_EQ(ran.status, bare.status) << how << ": " << ran.err;
+    const auto profile = shown();
+    EXPECT_EQ(routine(profile, "MPI_Allreduce")["calls"], 1234U) << how;
+    EXPECT_EQ(profile["ranks"][0]["ended_in_order"], false) << how;
+    EXPECT_FALSE(profile["warnings"].empty());
+  }
+}
+
+TEST_P(Profiler, waiting_is_told_from_transfer_and_shown_on_a_screen) {
+  const auto ran = profile(2, {"skew"});
+  EXPECT_TRUE(has(ran.err, folder_)) << "names the folder";
+  std::map<int, double> by_hand;
+  std::string screen;
+  for (const auto& line : lines_of(ran.out)) {
+    std::istringstream words(line);
+    std::string word;
+    int rank = 0;
+    double waited = 0;
+    if (words >> word >> rank >> waited && word == "waited")
+      by_hand[rank] = waited;
+    else
+      screen += line + "\n";
+  }
+  EXPECT_LE(widest_line(screen), 80U) << screen;
+  EXPECT_LE(lines_of(screen).size(), 40U) << screen;
+  EXPECT_TRUE(has(screen, "Allreduce"));
+  const auto row = routine(shown(), "MPI_Allreduce");
+  EXPECT_EQ(row["compared_calls"], 100U);
+  EXPECT_GT(by_hand[0], 0.9e9) << "50 times 20 ms";
+  for (int rank = 0; rank < 2; ++rank)
+    EXPECT_NEAR(row["waited_by_rank_ns"][rank].get<double>(), by_hand[rank], 0.1e9) << rank;
+}
+
+TEST_P(Profiler, a_late_sender_is_named_and_a_loop_is_found) {
+  const auto ran = profile(2, {"late", "50"}, {"--label", "tag=5:VALUE"});
+  EXPECT_TRUE(has(ran.out, "late sender: rank 1 let rank 0 wait")) << ran.out;
+  EXPECT_TRUE(has(ran.out, "5 x Allreduce 8 B")) << ran.out;
+  const auto profile = shown();
+  ASSERT_EQ(profile["late_senders"].size(), 1U);
+  const auto& late = profile["late_senders"][0];
+  EXPECT_EQ(late["sender"], 1);
+  EXPECT_EQ(late["receiver"], 0);
+  EXPECT_EQ(late["receives"], 10);
+  EXPECT_GT(late["waited_ns"].get<double>(), 0.15e9);
+  const auto& phase = profile["phases"].back();
+  EXPECT_EQ(phase["calls"], 8);
+  EXPECT_GE(phase["rounds"], 48);
+  EXPECT_GT(profile["own_cost_ns"].get<double>(), 1);
+  EXPECT_LT(profile["own_cost_ns"].get<double>(), 10'000);
+  for (const auto& row : profile["rows"])
+    if (row["routine"] == "MPI_Send" || row["routine"] == "MPI_Recv") {
+      EXPECT_EQ(row.value("label", ""), "VALUE");
+    }
+}
+
+TEST_P(Profiler, both_fortran_bindings_are_counted_once) {
+  const auto compiler = "mpif90." + GetParam().name;
+  if (run({"which", compiler}).status != 0) GTEST_SKIP() << "no " << compiler;
+  for (const std::string binding : {"-UF08", "-DF08"}) {
+    const auto program = folder_ + "/fortran" + binding;
+    const auto built = run({compiler, "-cpp", binding, "-J", folder_, "-o", program,
+                            SINEW_SOURCE_DIR "/tests/programs/mpi_calls.f90"});
+    ASSERT_EQ(built.status, 0) << built.err;
+    auto command = launch(GetParam(), 2, {program});
+    command.insert(command.begin(), {"profile", "-o", folder_ + "/out" + binding, "--json", "--"});
+    const auto ran = sinew(command);
+    ASSERT_EQ(ran.status, 0) << ran.err;
+    const auto profile = Json::parse(ran.out);
+    EXPECT_EQ(routine(profile, "MPI_Allreduce")["calls"], 100U) << binding;
+    EXPECT_EQ(routine(profile, "MPI_Allreduce")["sent_bytes"], 1600U) << binding;
+    EXPECT_EQ(routine(profile, "MPI_Send")["sent_bytes"], 28U) << binding;
+    EXPECT_EQ(routine(profile, "MPI_Irecv")["received_bytes"], 28U) << binding;
+    EXPECT_EQ(routine(profile, "MPI_Finalize")["calls"], 2U) << binding;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Mpis, Profiler, testing::ValuesIn(installed()),
+                         [](const auto& with) { return with.param.name; });
+
+}  // namespace
+}  // namespace sinew::test

@@ -3,7 +3,8 @@
 function(embed_text file header name out)
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${file})
   file(READ ${PROJECT_SOURCE_DIR}/${file} text)
-  set(source ${PROJECT_BINARY_DIR}/embedded/${name}.cpp)
+  string(MAKE_C_IDENTIFIER ${name} identifier)
+  set(source ${PROJECT_BINARY_DIR}/embedded/${identifier}.cpp)
   file(CONFIGURE OUTPUT ${source} @ONLY CONTENT "// Out of @file@.
 #include \"@header@\"
 

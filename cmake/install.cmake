@@ -19,7 +19,7 @@ install(FILES ${PROJECT_BINARY_DIR}/sinewConfig.cmake ${PROJECT_BINARY_DIR}/sine
 
 # A static library alone cannot be linked without these, so they must be public there: with
 # Requires.private a plain `pkg-config --libs` would not link.
-set(libraries "fmt libhwy hwloc libxxhash libcrypto libssl liblz4 libzstd zlib")
+set(libraries "fmt libhwy hwloc libxxhash libcrypto libssl liblz4 libzstd zlib tomlplusplus")
 if(library_type STREQUAL STATIC_LIBRARY)
   set(pc_requires "Requires: ${libraries}")
 else()

@@ -13,7 +13,7 @@ import sys
 from pathlib import Path
 
 LAYERS = ["base", "kernel", "codec", "schedule", "collective", "trace", "transport", "model",
-          "runtime", "compress", "report"]
+          "runtime", "compress", "train", "imports", "report"]
 LEAVES = ["cli", "mpi", "preload", "torch", "python", "cuda"]
 PUBLIC = {  # include/sinew/: the layer of each header
     "algorithms.hpp": "collective",
@@ -31,7 +31,7 @@ PUBLIC = {  # include/sinew/: the layer of each header
     "types.hpp": "base",
     "verify.hpp": "schedule",
 }
-FORBIDDEN = {"model": {"transport"}, "report": {"transport"}}
+FORBIDDEN = {"model": {"transport"}, "imports": {"transport"}, "report": {"transport"}}
 FOREIGN = [  # header pattern, the leaf that may include it
     (re.compile(r"mpi(-ext)?\.h$"), {"mpi", "preload"}),
     (re.compile(r"(torch|ATen|c10)/"), {"torch"}),

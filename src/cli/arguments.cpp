@@ -10,6 +10,7 @@
 #include <iterator>
 
 #include <sinew/error.hpp>
+#include "base/narrow_help.hpp"
 #include "base/text.hpp"
 #include "cli/output.hpp"
 #include "cli/verbs.hpp"
@@ -29,20 +30,6 @@ int parse_count(std::string_view text, std::string_view whole) {
                             whole));
   return value;
 }
-
-// Help of at most 80 columns, however long the texts are.
-class NarrowHelp final : public CLI::Formatter {
- public:
-  std::string make_option_desc(const CLI::Option* option) const override {
-    return wrapped(Formatter::make_option_desc(option), 80 - get_column_width());
-  }
-  std::string make_description(const CLI::App* app) const override {
-    return wrapped(Formatter::make_description(app));
-  }
-  std::string make_footer(const CLI::App* app) const override {
-    return wrapped(Formatter::make_footer(app));
-  }
-};
 
 // The first option before any "--" that the verb does not have, or "".
 std::string_view stray_option(const CLI::App& app, int argc, char** argv) {
@@ -142,6 +129,12 @@ std::string read_text(const std::string& path) {
   if (!file.is_open() || file.bad())
     throw Error(Errc::system, fmt::format("cannot read '{}': {}", path, std::strerror(errno)));
   return text;
+}
+
+std::string command_line(std::string_view verb, int argc, char** argv) {
+  std::string words(verb);
+  for (int i = 1; i < argc; ++i) words += fmt::format(" {}", argv[i]);
+  return words;
 }
 
 }  // namespace sinew

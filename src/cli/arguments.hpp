@@ -38,4 +38,7 @@ std::vector<int> default_nodes(const Algorithm& algorithm, int size);
 /// The whole file, or standard input for "-". Throws Error{system}.
 std::string read_text(const std::string& path);
 
+/// The command as it was typed, to be shown beside what it made.
+std::string command_line(std::string_view verb, int argc, char** argv);
+
 }  // namespace sinew

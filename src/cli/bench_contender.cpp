@@ -63,10 +63,11 @@ class SinewContender final : public bench::Contender {
         shared_(setup.shared_buffers) {}
 
   bool supports(const Case& what) override {
-    if (algorithm_.empty()) return true;
+    const auto wanted = algorithm_for(from_options(what.options));
+    if (wanted.empty()) return true;
     auto call = call_for(what, communicator_.size());
     for (const auto& candidate : communicator_.explain(call))
-      if (candidate.algorithm == algorithm_) return candidate.refused.empty() || shared_;
+      if (candidate.algorithm == wanted) return candidate.refused.empty() || shared_;
     return installed_;
   }
   void set_installed() { installed_ = true; }
@@ -90,7 +91,8 @@ class SinewContender final : public bench::Contender {
     parts_.clear();
     recv_parts_.clear();
     call_ = call_for(what, communicator_.size());
-    call_.options.algorithm = algorithm_;
+    running_ = algorithm_for(what_);  // the call keeps a view of it
+    call_.options.algorithm = running_;
     call_.input = what.in_place || what.collective == bench::Collective::broadcast
                       ? buffers.output.data()
                       : buffers.input.data();
@@ -149,6 +151,9 @@ class SinewContender final : public bench::Contender {
   [[nodiscard]] bool is_default() const {
     return !reduces(call_.collective) || (what_.dtype == DType::f32 && what_.op == ReduceOp::sum);
   }
+  [[nodiscard]] std::string algorithm_for(const BenchCase& what) const {
+    return what.algorithm.empty() ? algorithm_ : what.algorithm;
+  }
   void fill_from(int rank, std::size_t first, std::span<std::byte> bytes) const {
     const auto element = size_of(what_.dtype);
     for (std::size_t i = 0; i * element < bytes.size(); ++i)
@@ -156,7 +161,7 @@ class SinewContender final : public bench::Contender {
   }
 
   Communicator communicator_;
-  std::string algorithm_;
+  std::string algorithm_, running_;
   bool shared_;
   bool installed_ = false;  // a schedule of the user's
   BenchCase what_;
@@ -260,14 +265,15 @@ void serve_as_sinew(bench::Control& control, std::unique_ptr<Transport> transpor
 }
 
 std::string to_options(const BenchCase& what) {
-  if (what.dtype == DType::f32 && what.op == ReduceOp::sum) return "";
-  return fmt::format("{} {}", name(what.dtype), name(what.op));
+  if (what.dtype == DType::f32 && what.op == ReduceOp::sum && what.algorithm.empty()) return "";
+  return fmt::format("{} {} {}", name(what.dtype), name(what.op), what.algorithm);
 }
 
 BenchCase from_options(std::string_view options) {
   if (options.empty()) return {};
   const auto words = split(options, ' ');
-  return {parse_dtype(words[0]), parse_reduce_op(words[1])};
+  return {parse_dtype(words[0]), parse_reduce_op(words[1]),
+          words.size() > 2 ? std::string(words[2]) : ""};
 }
 
 Collective collective_of(bench::Collective collective) {

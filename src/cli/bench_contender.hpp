@@ -29,10 +29,12 @@ struct BenchSetup {
   Token token = Token::make();                    // the same
 };
 
-/// What peers cannot do travels to our ranks in Case::options; "" for f32 sums.
+/// What peers cannot do travels to our ranks in Case::options; "" for f32 sums by the setup's
+/// algorithm.
 struct BenchCase {
   DType dtype = DType::f32;
   ReduceOp op = ReduceOp::sum;
+  std::string algorithm{};  // instead of the setup's
 };
 std::string to_options(const BenchCase& what);
 BenchCase from_options(std::string_view options);

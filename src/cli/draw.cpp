@@ -43,12 +43,6 @@ World wanted_world(const Wanted& wanted) {
   return make_world(algorithm, size, wanted.root, wanted.segments, node_of);
 }
 
-std::string command_line(int argc, char** argv) {
-  std::string words = "sinew draw";
-  for (int i = 1; i < argc; ++i) words += fmt::format(" {}", argv[i]);
-  return words;
-}
-
 }  // namespace
 
 int run_draw(int argc, char** argv) {
@@ -77,7 +71,7 @@ int run_draw(int argc, char** argv) {
   const auto world = wanted_world(wanted);
   auto text = format == "text"   ? draw_text(world, terminal_columns())
               : format == "svg"  ? draw_svg(world)
-              : format == "html" ? draw_html(world, command_line(argc, argv))
+              : format == "html" ? draw_html(world, command_line("sinew draw", argc, argv))
               : format == "goal" ? to_goal(world, message_bytes)
                                  : to_json(world);
   if (text.empty() || text.back() != '\n') text += '\n';

@@ -27,7 +27,12 @@ constexpr std::array kVerbs = std::to_array<Verb>({
     {"demo", "every collective on small numbers: before, after, steps, bytes", run_demo},
     {"bench", "time collectives, beside Open MPI, MPICH and Gloo if asked", run_bench},
     {"profile", "what an MPI program communicates, without rebuilding it", run_profile},
+    {"report", "what a run communicated: tables, findings, JSON, mpitrace's text", run_report},
+    {"import", "the same from files of mpitrace, mpiP, Horovod and PyTorch", run_import},
+    {"calibrate", "measure this machine for predictions", run_calibrate},
+    {"predict", "what a collective would take on a network, and why", run_predict},
     {"launch", "start ranks of a program on this host", run_launch},
+    {"train", "train a model on several workers, dense or compressed", run_train},
     {"doctor", "what on this machine would get in the way, and its repair", run_doctor},
 });
 
@@ -46,6 +51,11 @@ Examples:
   sinew bench sparse --scheme oktopk --density 0.02 -p 4 --against openmpi
   sinew bench lossless --data sparse --link 0.1
   sinew profile -- mpirun -n 4 ./program
+  sinew report sinew-profile --format mpitrace
+  sinew import mpi_profile.4711.*
+  sinew train --model cnn -p 4 --steps 200 --compress oktopk:0.02 --warmup 20
+  sinew calibrate -o net.toml
+  sinew predict allreduce -p 8..1024 --bytes 110278272 --net alpha=5us,bw=25GB/s
   sinew launch -n 4 -- ./program --its-option
 
 `sinew VERB --help` explains a verb. Results go to stdout, talk to stderr.
@@ -55,7 +65,7 @@ Exit: 0 fine, 1 failed, 2 usage, 3 missing dependency or privilege,
 
 int help() {
   fmt::print("Sinew {}: collectives as schedules.\n\nsinew VERB [OPTIONS]\n\n", SINEW_VERSION);
-  for (const auto& verb : kVerbs) fmt::print("  {:<8} {}\n", verb.name, verb.summary);
+  for (const auto& verb : kVerbs) fmt::print("  {:<9} {}\n", verb.name, verb.summary);
   fmt::print("{}", kExamples);
   return kFine;
 }

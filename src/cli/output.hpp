@@ -5,6 +5,8 @@
 #include <string>
 #include <string_view>
 
+#include "base/wrapped.hpp"
+
 namespace sinew {
 
 /// Colour for `stream`: none unless it is a terminal that has not asked for none (NO_COLOR, TERM).
@@ -20,11 +22,6 @@ class Paint {
   [[nodiscard]] std::string in(std::string_view code, std::string_view text) const;
   bool colours_;
 };
-
-/// `text` broken between words into lines of at most `columns`; breaks it has stay. All lines but
-/// the first begin with `indent` spaces, which count; the first has `before` columns less.
-std::string wrapped(std::string_view text, std::size_t columns = 80, std::size_t indent = 0,
-                    std::size_t before = 0);
 
 /// Columns of the terminal that shows stdout; 80 when there is none.
 int terminal_columns();

@@ -15,6 +15,7 @@
 #include "base/text.hpp"
 #include "cli/arguments.hpp"
 #include "cli/profile_command.hpp"
+#include "cli/profile_folder.hpp"
 #include "cli/profile_report.hpp"
 #include "cli/verbs.hpp"
 #include "trace/writer.hpp"
@@ -82,25 +83,6 @@ int run_command(const std::vector<std::string>& words) {
   while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
   }
   return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
-}
-
-std::vector<trace::Trace> read_folder(const std::string& folder) {
-  std::vector<std::string> paths;
-  std::error_code failed;
-  for (const auto& entry : fs::directory_iterator(folder, failed))
-    if (entry.path().extension() == ".trace") paths.push_back(entry.path().string());
-  if (failed) throw Error(Errc::invalid_argument, fmt::format("{}: {}", folder, failed.message()));
-  if (paths.empty())
-    throw Error(Errc::invalid_argument,
-                fmt::format("{} has no traces (*.trace): did the program call MPI?", folder));
-  std::sort(paths.begin(), paths.end());
-  std::vector<trace::Trace> traces;
-  for (const auto& path : paths) try {
-      traces.push_back(trace::read_trace_file(path));
-    } catch (const Error& error) {
-      fmt::print(stderr, "sinew profile: {}; left out\n", error.what());
-    }
-  return traces;
 }
 
 void seal_folder(const std::string& folder) {

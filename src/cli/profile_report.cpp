@@ -9,6 +9,7 @@
 #include "base/text.hpp"
 #include "cli/output.hpp"
 #include "cli/table.hpp"
+#include "report/finding.hpp"
 
 namespace sinew {
 namespace {
@@ -19,7 +20,9 @@ using trace::ProfileKey;
 using trace::Totals;
 
 std::string short_name(const std::string& routine) {
-  return routine.starts_with("MPI_") ? routine.substr(4) : routine;
+  // Not "MPI_ALLREDUCE", which is an activity of Horovod.
+  const bool is_routine = routine.starts_with("MPI_") && routine.size() > 5 && routine[5] >= 'a';
+  return is_routine ? routine.substr(4) : routine;
 }
 
 /// The share of the compared time that was waiting for others; "" where nothing was compared, "?"
@@ -36,7 +39,20 @@ std::string overlap_share(const Totals& totals) {
   return fmt::format("{:.0f}%", 100 * std::max(0.0, 1 - totals.blocked_ns / totals.in_flight_ns));
 }
 
+/// What the source of an imported profile does not say has no cell.
+std::string time_cell(const Totals& totals, double nanoseconds) {
+  return totals.longest_ns <= 0 && totals.total_ns > 0 ? "" : human_ns(nanoseconds);
+}
+
 std::string bytes_cell(std::uint64_t bytes) { return bytes == 0 ? "-" : human_bytes(bytes); }
+
+constexpr std::string_view kMeasured =
+    "Measured, over all ranks. Sent and received are exact. wait: share of the time in collectives "
+    "until the ranks they needed had come; hid: share of a request's life outside the call that "
+    "completed it.";
+constexpr std::string_view kImported =
+    "As the source says it; what it does not say has no figure. wait: share of the time until the "
+    "ranks that were needed had come; hid: share of its time that something else covered.";
 
 template <class Rows>
 auto by_time(const Rows& rows) {
@@ -67,15 +83,14 @@ std::string routine_table(const Profile& profile) {
 
 /// Sizes of a routine over all communicators, regions and peers.
 std::string size_table(const Profile& profile, std::size_t rows) {
-  std::map<std::pair<std::string, std::uint64_t>, Totals> sizes;  // by routine and bytes
-  for (const auto& [key, totals] : profile.rows) {
-    auto& sum = sizes[{key.routine, key.bytes}];
-    sum.add(totals);
-    sum.waited_ns += totals.waited_ns;
-    sum.resolved_ns += totals.resolved_ns;
-    sum.resolved += totals.resolved;
-  }
-  std::erase_if(sizes, [](const auto& row) { return row.first.second == 0; });
+  struct Size {
+    std::string routine;
+    std::uint64_t bytes;
+    auto operator<=>(const Size&) const = default;
+  };
+  std::map<Size, Totals> sizes;
+  for (const auto& [key, totals] : profile.rows) sizes[{key.routine, key.bytes}].add(totals);
+  std::erase_if(sizes, [](const auto& row) { return row.first.bytes == 0; });
   if (sizes.empty()) return "";
   constexpr auto kRight = Align::right;
   Table table({{"routine"},
@@ -89,10 +104,10 @@ std::string size_table(const Profile& profile, std::size_t rows) {
   const auto left_out = sorted.size() - std::min(sorted.size(), rows);
   sorted.resize(sorted.size() - left_out);
   for (const auto& [size, totals] : sorted)
-    table.add({short_name(size.first), fmt::format("{}", size.second),
-               fmt::format("{}", totals.calls), human_ns(totals.shortest_ns),
+    table.add({short_name(size.routine), fmt::format("{}", size.bytes),
+               fmt::format("{}", totals.calls), time_cell(totals, totals.shortest_ns),
                human_ns(totals.total_ns / static_cast<double>(totals.calls)),
-               human_ns(totals.longest_ns), wait_share(totals, profile.clock_error_ns)});
+               time_cell(totals, totals.longest_ns), wait_share(totals, profile.clock_error_ns)});
   auto text = "\n" + table.text(0);
   if (left_out > 0) text += fmt::format("({} more sizes; --rows shows them)\n", left_out);
   return text;
@@ -164,8 +179,9 @@ std::string rank_table(const Profile& profile) {
   for (std::size_t i = 0; i < std::min(kMost, profile.ranks.size()); ++i) {
     const auto& rank = profile.ranks[i];
     table.add({rank.rank >= 0 ? fmt::format("{}", rank.rank) : "-", rank.host.substr(0, 16),
-               fmt::format("{}", rank.all.calls), bytes_cell(rank.all.sent),
-               bytes_cell(rank.all.received), human_ns(rank.all.total_ns),
+               rank.all.calls > 0 ? fmt::format("{}", rank.all.calls) : "-",
+               bytes_cell(rank.all.sent), bytes_cell(rank.all.received),
+               human_ns(profile.source.empty() ? rank.all.total_ns : rank.communication_ns),
                human_ns(rank.elapsed_ns), wait_share(rank.all, profile.clock_error_ns)});
   }
   auto text = "\n" + table.text(0);
@@ -206,6 +222,20 @@ Json json_of(const ProfileKey& key, const Totals& totals) {
   return json;
 }
 
+Json json_of(const report::Finding& finding) {
+  Json evidence = Json::array();
+  for (const auto& [name, value, unit] : finding.evidence)
+    evidence.push_back({{"name", name}, {"value", value}, {"unit", unit}});
+  return {
+      {"id", finding.id},
+      {"claim", finding.claim},
+      {"arithmetic", finding.arithmetic},
+      {"evidence", evidence},
+      {"confidence", finding.confidence == report::Confidence::measured ? "measured" : "inferred"},
+      {"advice", finding.advice},
+      {"command", finding.command}};
+}
+
 Json json_of(const trace::Phase& phase) {
   Json json{{"rounds", phase.rounds},          {"calls", phase.calls},
             {"sizes_vary", phase.sizes_vary},  {"begin_ns", phase.begin_ns},
@@ -226,16 +256,13 @@ Json json_of(const trace::Phase& phase) {
 std::string profile_text(const Profile& profile, std::size_t rows) {
   if (profile.ranks.empty()) return "";
   const auto& first = profile.ranks.front();
+  const auto made_by =
+      profile.source.empty() ? first.mpi : fmt::format("imported from {}", profile.source);
   auto text = fmt::format("{} {}, {}\n\n", profile.ranks.size(),
-                          profile.ranks.size() == 1 ? "rank" : "ranks", first.mpi);
+                          profile.ranks.size() == 1 ? "rank" : "ranks", made_by);
   text += routine_table(profile) + size_table(profile, rows) + rank_table(profile);
   text += phase_lines(profile) + late_lines(profile);
-  text += '\n' +
-          wrapped(
-              "Measured, over all ranks. Sent and received are exact. wait: share of the "
-              "time in collectives until the ranks they needed had come; hid: share of a "
-              "request's life outside the call that completed it.") +
-          '\n';
+  text += '\n' + wrapped(profile.source.empty() ? kMeasured : kImported) + '\n';
   if (profile.clock_error_ns > 0)
     text += wrapped(fmt::format("Arrivals are compared to {}{}.", human_ns(profile.clock_error_ns),
                                 profile.clock_offset_ns > 0
@@ -250,13 +277,15 @@ std::string profile_text(const Profile& profile, std::size_t rows) {
 
 std::string profile_json(const Profile& profile) {
   Json json{{"schema", "sinew-profile"}, {"version", 1}, {"sinew", SINEW_VERSION}};
+  if (!profile.source.empty()) json["source"] = profile.source;
   auto& ranks = json["ranks"] = Json::array();
   for (const auto& rank : profile.ranks) {
     Json entry{{"rank", rank.rank},
                {"size", rank.size},
                {"process", rank.process},
                {"ended_in_order", rank.closed},
-               {"elapsed_ns", rank.elapsed_ns}};
+               {"elapsed_ns", rank.elapsed_ns},
+               {"communication_ns", rank.communication_ns}};
     for (const auto& [key, value] : rank.info)
       if (!entry.contains(key)) entry[key] = value;
     entry.update(json_of(rank.all));
@@ -292,6 +321,8 @@ std::string profile_json(const Profile& profile) {
   json["clock_offset_ns"] = profile.clock_offset_ns;
   json["greatest_stride"] = profile.greatest_stride;
   json["warnings"] = profile.warnings;
+  auto& findings = json["findings"] = Json::array();
+  for (const auto& finding : report::find_all(profile)) findings.push_back(json_of(finding));
   return json.dump(1) + "\n";
 }
 

@@ -20,12 +20,17 @@ int run_bench(int argc, char** argv);
 int run_bench_lossless(int argc, char** argv);
 int run_bench_rank(int argc, char** argv);
 int run_bench_sparse(int argc, char** argv);
+int run_calibrate(int argc, char** argv);
 int run_demo(int argc, char** argv);
 int run_doctor(int argc, char** argv);
 int run_draw(int argc, char** argv);
+int run_import(int argc, char** argv);
 int run_launch(int argc, char** argv);
 int run_list(int argc, char** argv);
 int run_profile(int argc, char** argv);
+int run_report(int argc, char** argv);
+int run_train(int argc, char** argv);
+int run_predict(int argc, char** argv);
 int run_verify(int argc, char** argv);
 
 }  // namespace sinew

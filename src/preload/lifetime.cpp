@@ -40,6 +40,7 @@ int wrap_Finalize() {
   if (!call) [[unlikely]]
     return next.Finalize();
   session().note_usage();
+  write_mpitrace_files(session(), session().settings().mpitrace);
   const int result = next.Finalize();
   call.stop();
   call.finish(kRoutine_Finalize, result, Nowhere{}, kNoVolume, false);

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "preload/abi.hpp"
+#include "preload/mpitrace_files.hpp"
 #include "trace/thread_log.hpp"
 
 namespace sinew::preload {
@@ -39,7 +40,8 @@ struct Settings {
   std::string folder;
   std::uint64_t budget_bytes = 64U << 20U;
   std::vector<std::pair<int, std::string>> labels;  // by tag
-  std::vector<std::pair<int, int>> ranks;           // from, to; empty: all
+  MpitraceSettings mpitrace;
+  std::vector<std::pair<int, int>> ranks;  // from, to; empty: all
 };
 
 /// One thread's part: a memo of the last call of each routine, so that equal calls cost little.
@@ -80,6 +82,7 @@ class Session {
   [[nodiscard]] std::uint64_t status_bytes(const MPI_Status& status) const noexcept;
   [[nodiscard]] std::uint8_t label_of(int tag) const noexcept;
   [[nodiscard]] bool is_active() const noexcept;
+  [[nodiscard]] const Settings& settings() const noexcept { return settings_; }
 
   /// Tells the trace who this is, once MPI knows it.
   void identify() noexcept;

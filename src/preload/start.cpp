@@ -83,6 +83,7 @@ Settings read_settings() {
   const auto budget = std::strtoull(variable("SINEW_PROFILE_BUDGET", "0").c_str(), nullptr, 10);
   if (budget > 0) settings.budget_bytes = budget;
   settings.labels = labels_of(variable("SINEW_PROFILE_LABELS", ""));
+  settings.mpitrace = read_mpitrace_settings();
   settings.ranks = ranks_of(variable("SINEW_PROFILE_RANKS", ""));
   make_folders(settings.folder);
   return settings;

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
+#include <cmath>
 #include <cstdlib>
 
 #include <sinew/trace.hpp>
@@ -121,8 +123,8 @@ void add_waits(Profile& profile, std::vector<Trace>& traces) {
   waits.insert(waits.end(), messages.waited.begin(), messages.waited.end());
   for (const auto& wait : waits) {
     const auto key = key_of(traces[wait.trace], traces[wait.trace].counters[wait.counter].key);
-    for (Totals* const totals :
-         {&profile.rows[key], &profile.routines[key.routine], &profile.ranks[wait.trace].all}) {
+    auto& rank = profile.ranks[wait.trace];
+    for (Totals* const totals : {&rank.rows[key], &rank.routines[key.routine], &rank.all}) {
       totals->waited_ns += wait.waited_ns;
       totals->resolved_ns += wait.duration_ns;
       ++totals->resolved;
@@ -162,6 +164,7 @@ void Totals::add(const Counter& counter) {
   one.calls = counter.calls;
   one.sent = counter.sent;
   one.received = counter.received;
+  one.bytes = counter.calls * counter.key.bytes;
   one.total_ns = counter.total_ns;
   one.shortest_ns = counter.shortest_ns;
   one.longest_ns = counter.longest_ns;
@@ -177,9 +180,48 @@ void Totals::add(const Totals& other) {
   calls += other.calls;
   sent += other.sent;
   received += other.received;
+  bytes += other.bytes;
   total_ns += other.total_ns;
   in_flight_ns += other.in_flight_ns;
   blocked_ns += other.blocked_ns;
+  waited_ns += other.waited_ns;
+  resolved_ns += other.resolved_ns;
+  resolved += other.resolved;
+}
+
+bool is_communication(std::string_view routine) {
+  if (routine.starts_with("MPI_File_") || routine == "step") return false;
+  for (const std::string_view other : {"MPI_Init", "MPI_Init_thread", "MPI_Finalize", "MPI_Abort",
+                                       "MPI_Session_init", "MPI_Session_finalize", "MPI_Pcontrol"})
+    if (routine == other) return false;
+  return true;
+}
+
+std::optional<double> info_number(const RankProfile& rank, const std::string& key) {
+  const auto found = rank.info.find(key);
+  if (found == rank.info.end()) return {};
+  const auto& text = found->second;
+  double value = 0;
+  const auto [end, status] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (status != std::errc{} || end != text.data() + text.size() || !std::isfinite(value)) return {};
+  return value;
+}
+
+void sum_over_ranks(Profile& profile) {
+  std::stable_sort(profile.ranks.begin(), profile.ranks.end(),
+                   [](const auto& a, const auto& b) { return a.rank < b.rank; });
+  profile.routines.clear();
+  profile.rows.clear();
+  profile.time_by_rank.clear();
+  for (std::size_t i = 0; i < profile.ranks.size(); ++i) {
+    for (const auto& [routine, totals] : profile.ranks[i].routines) {
+      profile.routines[routine].add(totals);
+      auto& times = profile.time_by_rank[routine];
+      times.resize(profile.ranks.size());
+      times[i] = totals.total_ns;
+    }
+    for (const auto& [key, totals] : profile.ranks[i].rows) profile.rows[key].add(totals);
+  }
 }
 
 Profile summarize(const std::vector<Trace>& unordered) {
@@ -200,12 +242,10 @@ Profile summarize(const std::vector<Trace>& unordered) {
     for (const auto& counter : trace.counters) {
       if (counter.calls == 0 || is_calibration(counter.key)) continue;
       const auto key = key_of(trace, counter.key);
-      profile.rows[key].add(counter);
-      profile.routines[key.routine].add(counter);
-      auto& times = profile.time_by_rank[key.routine];
-      times.resize(traces.size());
-      times[profile.ranks.size() - 1] += counter.total_ns;
+      rank.rows[key].add(counter);
+      rank.routines[key.routine].add(counter);
       rank.all.add(counter);
+      if (is_communication(key.routine)) rank.communication_ns += counter.total_ns;
     }
   }
   if (profile.greatest_stride > 1)
@@ -216,6 +256,7 @@ Profile summarize(const std::vector<Trace>& unordered) {
     add_waits(profile, traces);
     profile.phases = find_phases(traces.front());
   }
+  sum_over_ranks(profile);
   const auto& ranks = profile.ranks;
   if (std::any_of(ranks.begin(), ranks.end(),
                   [](const RankProfile& rank) { return rank.info.count("nccl") > 0; }))

@@ -3,7 +3,9 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <tuple>
 #include <vector>
 
@@ -16,6 +18,7 @@ namespace sinew::trace {
 /// Sums of calls. Bytes and counts are exact.
 struct Totals {
   std::uint64_t calls = 0, sent = 0, received = 0;
+  std::uint64_t bytes = 0;  // as callers gave them
   double total_ns = 0, shortest_ns = 0, longest_ns = 0;
   double in_flight_ns = 0, blocked_ns = 0;  // of requests: post to completion, and inside its wait
   double waited_ns = 0;                     // of recorded collectives: until the last rank came
@@ -46,8 +49,11 @@ struct RankProfile {
   std::string host, command, mpi;
   std::map<std::string, std::string> info;
   bool closed = false;
-  double elapsed_ns = 0;  // from its first to its last moment in the trace
+  double elapsed_ns = 0;        // from its first to its last moment in the trace
+  double communication_ns = 0;  // in routines that communicate
   Totals all;
+  std::map<std::string, Totals> routines;
+  std::map<ProfileKey, Totals> rows;  // empty: only the sums of this rank are known
   std::vector<std::string> problems;
 };
 
@@ -57,6 +63,7 @@ struct CommunicatorInfo {
 };
 
 struct Profile {
+  std::string source;              // the tool it was imported from; empty: our own traces
   std::vector<RankProfile> ranks;  // by rank
   std::map<std::string, Totals> routines;
   std::map<std::string, std::vector<double>> time_by_rank;    // nanoseconds, beside `ranks`
@@ -78,5 +85,14 @@ inline bool is_too_short(const Totals& totals, double own_cost_ns) {
 }
 
 Profile summarize(const std::vector<Trace>& traces);
+
+/// Sums over ranks what each rank's `routines` and `rows` hold, and puts ranks in order.
+void sum_over_ranks(Profile& profile);
+
+/// Not for what begins and ends MPI, for files, and for steps of a collective that counts itself.
+bool is_communication(std::string_view routine);
+
+/// A number in `info`, if it is there and is one.
+std::optional<double> info_number(const RankProfile& rank, const std::string& key);
 
 }  // namespace sinew::trace

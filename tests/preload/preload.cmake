@@ -6,7 +6,7 @@ endif()
 find_package(Python3 REQUIRED COMPONENTS Interpreter)
 set(here ${CMAKE_CURRENT_LIST_DIR})
 set(programs ${here}/../programs)
-set(profile_tests profile_test profile_edges_test)
+set(profile_tests profile_test profile_edges_test mpitrace_files_test)
 
 # An MPI that nobody knows, and something that is called NCCL.
 add_library(odd_mpi SHARED ${here}/odd_mpi.cpp)
@@ -34,7 +34,11 @@ foreach(kind IN LISTS sinew_mpi_kinds)
   add_executable(sinew-test-classes-${kind} ${programs}/mpi_classes.cpp
                  ${programs}/classes_messages.cpp ${programs}/classes_collectives.cpp
                  ${programs}/classes_places.cpp)
-  foreach(program sinew-test-mpi-${kind} sinew-test-classes-${kind})
+  add_executable(sinew-test-horovod-like-${kind}
+                 ${PROJECT_SOURCE_DIR}/examples/06_horovod_like/horovod_like.cpp)
+  set(kind_programs sinew-test-mpi-${kind} sinew-test-classes-${kind}
+      sinew-test-horovod-like-${kind})
+  foreach(program IN LISTS kind_programs)
     sinew_link_mpi(${program} ${kind})
     target_link_libraries(${program} PRIVATE sinew_warnings Threads::Threads)
   endforeach()
@@ -42,8 +46,9 @@ foreach(kind IN LISTS sinew_mpi_kinds)
   foreach(test IN LISTS profile_tests)
     target_compile_definitions(${test} PRIVATE
       SINEW_MPI_CALLS_${upper}="$<TARGET_FILE:sinew-test-mpi-${kind}>"
-      SINEW_MPI_CLASSES_${upper}="$<TARGET_FILE:sinew-test-classes-${kind}>")
-    add_dependencies(${test} sinew-test-mpi-${kind} sinew-test-classes-${kind})
+      SINEW_MPI_CLASSES_${upper}="$<TARGET_FILE:sinew-test-classes-${kind}>"
+      SINEW_HOROVOD_LIKE_${upper}="$<TARGET_FILE:sinew-test-horovod-like-${kind}>")
+    add_dependencies(${test} ${kind_programs})
   endforeach()
   add_test(NAME profiler_cost_${kind} COMMAND Python3::Interpreter
            ${PROJECT_SOURCE_DIR}/bench/profiler/cost.py ${PROJECT_BINARY_DIR} ${kind} --most 80)

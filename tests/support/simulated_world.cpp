@@ -232,7 +232,7 @@ SimulatedWorld::SimulatedWorld(Fate fate, std::uint64_t seed)
 
 // Whoever crashed keeps its stack, as a dead process does until somebody cleans up: nobody does.
 SimulatedWorld::~SimulatedWorld() {
-  static std::vector<std::unique_ptr<Fiber>> graveyard;
+  static auto& graveyard = *new std::vector<std::unique_ptr<Fiber>>;  // to the very end
   for (auto& fiber : fibers_)
     if (!fiber->has_ended()) graveyard.push_back(std::move(fiber));
 }

@@ -1,0 +1,275 @@
+// `sinew calibrate`: measures this machine and writes the network model that `sinew predict` reads.
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <ctime>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include <sinew/error.hpp>
+#include "base/text.hpp"
+#include "base/units.hpp"
+#include "cli/arguments.hpp"
+#include "cli/bench_rank.hpp"
+#include "cli/calibrate_measure.hpp"
+#include "cli/output.hpp"
+#include "cli/table.hpp"
+#include "cli/verbs.hpp"
+#include "model/network_file.hpp"
+#include "transport/board.hpp"
+#include "transport/cores.hpp"
+#include "transport/local/local.hpp"
+
+namespace sinew {
+namespace {
+
+struct Wanted {
+  BenchSetup setup;
+  int ranks = 0;
+  int rounds = 9;
+  std::string most = "4M";
+  std::string file = "net.toml";
+  bool force = false, json = false;
+};
+
+constexpr double kMostBusy = 0.3;        // cores that others may use meanwhile
+constexpr double kNoisy = 2;             // p90 over p25 of one experiment
+constexpr double kMostNoisyShare = 0.2;  // of all experiments
+
+// Messages from 8 bytes on, twice as long each time.
+std::vector<double> message_sizes(double most) {
+  std::vector<double> sizes;
+  for (double bytes = 8; bytes <= most; bytes *= 2) sizes.push_back(bytes);
+  return sizes;
+}
+
+// Whole collectives at sizes that the fit does not see.
+std::vector<Experiment> held_out(int ranks, double most) {
+  std::vector<Experiment> all;
+  for (const auto collective : {Collective::allreduce, Collective::allgather,
+                                Collective::reduce_scatter, Collective::alltoall})
+    for (const auto* algorithm : algorithms_of(collective))
+      for (const double bytes : {24.0, 768.0, 12e3, 192e3, 3e6}) {
+        if (bytes > most) continue;
+        const double part = 4.0 * ranks;  // an element of each rank
+        all.push_back({collective, std::string(algorithm->name),
+                       std::max(1.0, std::floor(bytes / part)) * part});
+      }
+  return all;
+}
+
+void refuse_busy(const Wanted& wanted) {
+  const double busy = busy_cores();
+  if (busy <= kMostBusy || wanted.force) return;
+  throw Error(
+      Errc::system,
+      fmt::format("others keep {:.1f} of {} cores busy (load average {:.1f}), so that times "
+                  "would be theirs as much as ours; calibrate when the machine is idle, or "
+                  "say --force for a model that knows its noise",
+                  busy, allowed_cores(), load_average()));
+}
+
+double refuse_noise(const std::vector<Timing>& timings, bool force) {
+  std::vector<double> noise;
+  for (const auto& timing : timings) noise.push_back(timing.noise);
+  std::sort(noise.begin(), noise.end());
+  const auto noisy = static_cast<double>(
+      std::count_if(noise.begin(), noise.end(), [](double each) { return each > kNoisy; }));
+  const double share = noisy / static_cast<double>(noise.size());
+  if (share > kMostNoisyShare && !force)
+    throw Error(Errc::system,
+                fmt::format("{:.0f} % of the timings vary by more than {}x (p90 over p25), of "
+                            "which at most {:.0f} % may; calibrate when the machine is idle, or "
+                            "say --force",
+                            share * 100, kNoisy, kMostNoisyShare * 100));
+  return noise[noise.size() / 2];
+}
+
+void sign(Network& network, const Wanted& wanted) {
+  char host[256] = "";
+  ::gethostname(host, sizeof host - 1);
+  auto& from = network.provenance;
+  from.made_by = "sinew calibrate " SINEW_VERSION;
+  from.host = host;
+  from.date = fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr)));
+  from.transport = wanted.setup.transport;
+  from.cores = allowed_cores();
+  from.load = load_average();
+  network.name = fmt::format("{} ranks over {}", wanted.ranks, wanted.setup.transport);
+}
+
+struct Calibrated {
+  Network network;
+  std::vector<Timing> checks;
+  double seconds = 0;
+};
+
+Calibrated calibrate(const Wanted& wanted) {
+  refuse_busy(wanted);
+  const auto begin = Clock::now();
+  ProgressLine progress;
+  const auto show = [&](std::string_view what) {
+    return [&progress, what](std::size_t done, std::size_t all) {
+      progress.show(fmt::format("{}: {} of {}", what, done, all));
+    };
+  };
+  const auto most = static_cast<double>(parse_bytes(wanted.most));
+  const auto sizes = message_sizes(most);
+  Measurements measured{.ranks = wanted.ranks, .board = wanted.setup.transport == "shm"};
+  if (measured.board) {
+    const auto hub = LocalHub::make(wanted.ranks, SegmentOptions{});
+    measured.slot_bytes = static_cast<double>(hub->join(0)->board()->slot_bytes());
+  }
+  progress.show("combining and copying on one core");
+  measured.reduce = time_reduce(sizes);
+  measured.copy = time_copy(sizes);
+  Stopwatch stopwatch(wanted.setup, wanted.ranks);
+  measured.timings = stopwatch.time(instruments(wanted.ranks, measured.board, sizes), wanted.rounds,
+                                    show("messages by size"));
+  Calibrated result;
+  result.checks = stopwatch.time(held_out(wanted.ranks, most), std::max(3, wanted.rounds / 2),
+                                 show("whole collectives, to check"));
+  auto all = measured.timings;
+  all.insert(all.end(), result.checks.begin(), result.checks.end());
+  const double noise = refuse_noise(all, wanted.force);
+  result.network = derive(measured);
+  result.network.provenance.noise = noise;
+  const auto ratios = deviations(result.network, wanted.ranks, result.checks);
+  result.network.error = error_bar(ratios);
+  result.network.provenance.schedule_error = median_error(ratios);
+  sign(result.network, wanted);
+  result.seconds = std::chrono::duration<double>(Clock::now() - begin).count();
+  return result;
+}
+
+void print_curve(Table& table, std::string_view part, const Curve& curve) {
+  double from = 0;
+  for (const auto& segment : curve.segments()) {
+    const auto range =
+        std::isfinite(segment.most_bytes)
+            ? fmt::format("to {}", human_bytes(static_cast<std::uint64_t>(segment.most_bytes)))
+        : from > 0 ? "beyond"
+                   : "any size";
+    table.add({std::string(from > 0 ? "" : part), range,
+               human_time_ps(std::round(segment.alpha_ps)),
+               segment.byte_ps < 0.01 ? "-" : human_rate(segment.byte_ps)});
+    from = segment.most_bytes;
+  }
+}
+
+// Measured over predicted, an algorithm a row, a size a column.
+void print_checks(const Calibrated& result) {
+  std::vector<double> sizes;
+  std::map<std::string, std::vector<std::string>> rows;
+  std::vector<std::string> order;
+  for (const auto& timing : result.checks) {
+    const auto ratio =
+        deviations(result.network, result.network.provenance.ranks, std::span(&timing, 1));
+    if (ratio.empty()) continue;
+    const auto label = fmt::format("{} {}", name(timing.what.collective), timing.what.algorithm);
+    if (!rows.contains(label)) order.push_back(label);
+    rows[label].push_back(fmt::format("{:.2f}", ratio.front()));
+    if (std::find(sizes.begin(), sizes.end(), timing.what.bytes) == sizes.end())
+      sizes.push_back(timing.what.bytes);
+  }
+  std::vector<Table::Column> columns{{"measured over predicted"}};
+  for (const double bytes : sizes)
+    columns.push_back({human_bytes(static_cast<std::uint64_t>(bytes)), Align::right});
+  Table table(std::move(columns));
+  for (const auto& label : order) {
+    auto cells = rows[label];
+    cells.insert(cells.begin(), label);
+    table.add(std::move(cells));
+  }
+  fmt::print("{}\n", table.text());
+}
+
+void print(const Calibrated& result, const Wanted& wanted) {
+  const auto& network = result.network;
+  using enum Align;
+  Table table({{"part"}, {"size"}, {"alpha", right}, {"rate", right}});
+  print_curve(table, "message one way", network.one_way);
+  print_curve(table, "message while receiving", network.exchange);
+  print_curve(table, "combining", network.reduce);
+  print_curve(table, "copying", network.copy);
+  if (network.board) print_curve(table, "through shared memory", network.board->gather);
+  fmt::print("{}\n", table.text());
+  print_checks(result);
+  const auto& from = network.provenance;
+  fmt::print(
+      "Left-out points of a fit: {:.0f} % off (median). Whole collectives at sizes in\n"
+      "between: {:.0f} % off; nine of ten within {:.2f} to {:.2f} of the prediction.\n"
+      "Noise (p90 over p25): {:.2f}. Took {:.1f} s. Written: {}\n",
+      from.left_out_error * 100, from.schedule_error * 100, network.error.low, network.error.high,
+      from.noise, result.seconds, wanted.file);
+}
+
+void write(const Wanted& wanted, const Network& network) {
+  std::ofstream file(wanted.file);
+  if (!(file << to_toml(network)) || !file.flush())
+    throw Error(Errc::system,
+                fmt::format("cannot write '{}': {}", wanted.file, std::strerror(errno)));
+}
+
+}  // namespace
+
+int run_calibrate(int argc, char** argv) {
+  CLI::App app{
+      "Measures what messages, combining and shared memory cost here, checks the model on whole "
+      "collectives, and writes it for `sinew predict --net` (docs/predict.md).",
+      "sinew calibrate"};
+  Wanted wanted;
+  app.add_option("--transport", wanted.setup.transport, "shm (default), tcp or mpi");
+  app.add_option("--mpi", wanted.setup.mpi, "openmpi or mpich, where the transport is mpi");
+  app.add_option("-p,--ranks", wanted.ranks, "ranks (default: one a core, at most 8)")
+      ->check(between(2, 256));
+  app.add_option("--rounds", wanted.rounds, "times that everything is measured (default 9)")
+      ->check(between(1, 1000));
+  app.add_option("--most", wanted.most, "the longest message that is timed (default 4M)");
+  app.add_option("-o,--output", wanted.file, "the file to write (default net.toml)");
+  app.add_flag("--force", wanted.force, "on a busy or noisy machine, too");
+  app.add_flag("--json", wanted.json, "one JSON document about it");
+  if (const auto status = parse(app, argc, argv)) return *status;
+  constexpr std::array<std::string_view, 3> kTransports{"shm", "tcp", "mpi"};
+  if (std::find(kTransports.begin(), kTransports.end(), wanted.setup.transport) ==
+      kTransports.end())
+    throw Error(Errc::invalid_argument, unknown("transport", wanted.setup.transport, kTransports));
+  if (parse_bytes(wanted.most) < 1024 || parse_bytes(wanted.most) > std::uint64_t{1} << 30)
+    throw Error(Errc::invalid_argument,
+                fmt::format("--most {} is not between 1K and 1G", wanted.most));
+  if (wanted.setup.transport == "mpi") wanted.setup.mpi = mpi_to_start(wanted.setup.mpi);
+  if (wanted.ranks == 0) wanted.ranks = std::clamp(allowed_cores(), 2, 8);
+  if (wanted.ranks > allowed_cores())
+    fmt::print(stderr,
+               "sinew: {} ranks share {} cores: times hold for {} ranks on such a machine only\n",
+               wanted.ranks, allowed_cores(), wanted.ranks);
+
+  const auto result = calibrate(wanted);
+  write(wanted, result.network);
+  if (!wanted.json) {
+    print(result, wanted);
+    return kFine;
+  }
+  const auto& from = result.network.provenance;
+  const nlohmann::ordered_json document{{"schema", "sinew-calibrate"},
+                                        {"version", 1},
+                                        {"sinew", SINEW_VERSION},
+                                        {"file", wanted.file},
+                                        {"transport", from.transport},
+                                        {"ranks", from.ranks},
+                                        {"noise_factor", from.noise},
+                                        {"left_out_error", from.left_out_error},
+                                        {"schedule_error", from.schedule_error},
+                                        {"low_factor", result.network.error.low},
+                                        {"high_factor", result.network.error.high},
+                                        {"seconds", result.seconds}};
+  fmt::print("{}\n", document.dump(1));
+  return kFine;
+}
+
+}  // namespace sinew

@@ -1,0 +1,53 @@
+#include "cli/networks.hpp"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <set>
+
+#include <sinew/error.hpp>
+#include "base/text.hpp"
+#include "base/units.hpp"
+#include "cli/arguments.hpp"
+#include "model/network_file.hpp"
+
+namespace sinew {
+
+Network load_network(const std::string& text) {
+  // A file may be called anything, a line cannot be mistaken for one: it has a '='.
+  if (std::filesystem::exists(text) || text.find('=') == std::string::npos)
+    return parse_network(read_text(text), text);
+  return parse_network_line(text);
+}
+
+std::string describe(const Network& network) {
+  const auto& from = network.provenance;
+  if (from.ranks > 0)
+    return fmt::format("'{}', measured on {} at {} with {} ranks", network.name, from.host,
+                       from.date, from.ranks);
+  const auto& segments = network.one_way.segments();
+  std::string text = fmt::format("{} and {} a message", human_time_ps(segments.back().alpha_ps),
+                                 human_rate(segments.back().byte_ps));
+  if (segments.size() > 1) text = fmt::format("'{}'", network.name);
+  return text + ", nothing of it measured";
+}
+
+std::vector<int> parse_doubling_ranks(const std::string& text) {
+  std::set<int> ranks;
+  for (const auto word : split(text, ',')) {
+    const auto dots = word.find("..");
+    if (dots == std::string_view::npos) {
+      ranks.merge(std::set<int>{parse_ranks(word).front()});
+      continue;
+    }
+    const int first = parse_ranks(word.substr(0, dots)).front();
+    const int last = parse_ranks(word.substr(dots + 2)).front();
+    if (last < first)
+      throw Error(Errc::invalid_argument, fmt::format("'{}' is an empty range", word));
+    for (long count = first; count < last; count *= 2) ranks.insert(static_cast<int>(count));
+    ranks.insert(last);
+  }
+  return {ranks.begin(), ranks.end()};
+}
+
+}  // namespace sinew

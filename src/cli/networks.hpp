@@ -1,0 +1,21 @@
+// Network models on the command line.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "model/network.hpp"
+
+namespace sinew {
+
+/// A model file, or a line such as alpha=5us,bw=25GB/s. Throws Error that says what is wrong where.
+Network load_network(const std::string& text);
+
+/// "5 us and 25 GB/s a message", or the name of a model file and where it came from.
+std::string describe(const Network& network);
+
+/// "6,12" and "8..1024", where a range doubles and always has its end. Throws
+/// Error{invalid_argument}.
+std::vector<int> parse_doubling_ranks(const std::string& text);
+
+}  // namespace sinew

@@ -1,0 +1,15 @@
+// The traces of a run.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "trace/reader.hpp"
+
+namespace sinew {
+
+/// Every *.trace of a folder. What is none is named on stderr and left out; throws
+/// Error{invalid_argument} when there is no folder or nothing in it.
+std::vector<trace::Trace> read_folder(const std::string& folder);
+
+}  // namespace sinew

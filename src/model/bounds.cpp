@@ -1,0 +1,48 @@
+#include "model/bounds.hpp"
+
+#include <algorithm>
+#include <bit>
+
+namespace sinew {
+namespace {
+
+// The share of the message that some rank must send or receive in messages.
+double moved_share(Collective collective, double size) {
+  const double others = (size - 1) / size;
+  switch (collective) {
+    case Collective::allreduce:
+      return 2 * others;
+    case Collective::reduce:
+    case Collective::broadcast:
+      return 1;
+    case Collective::barrier:
+      return 0;
+    default:
+      return others;
+  }
+}
+
+double least(const Curve& a, const Curve& b, double (Curve::*value)() const noexcept) {
+  if (a.is_free() || b.is_free()) return ((a.is_free() ? b : a).*value)();
+  return std::min((a.*value)(), (b.*value)());
+}
+
+}  // namespace
+
+double lower_bound_ps(Collective collective, int size, double bytes, const Network& network) {
+  if (size < 2) return 0;
+  const double others = (size - 1.0) / size;
+  const double rounds = std::bit_width(static_cast<unsigned>(size - 1));
+  double alpha = rounds * least(network.one_way, network.exchange, &Curve::least_alpha_ps);
+  double byte = least(network.one_way, network.exchange, &Curve::least_byte_ps);
+  double moved = moved_share(collective, size);
+  if (network.board) {
+    alpha = std::min(alpha, network.board->wait_ps);
+    byte = std::min(byte, network.board->gather.least_byte_ps());
+    moved = std::min(moved, collective == Collective::broadcast ? 1.0 : others);
+  }
+  const double combined = reduces(collective) ? others / (network.board ? size : 1) : 0;
+  return std::max({alpha, moved * bytes * byte, combined * bytes * network.reduce.least_byte_ps()});
+}
+
+}  // namespace sinew

@@ -1,0 +1,104 @@
+// The ranks of a simulation and what each of them is waiting for. Who sends to whom and in which
+// order is fixed by the schedules, so that time is computed by following dependences: a rank runs
+// until it needs a message that is not there, and goes on when its peer has come.
+#pragma once
+
+#include <memory>
+#include <random>
+#include <vector>
+
+#include "model/mailbox_table.hpp"
+#include "model/program.hpp"
+#include "model/simulate.hpp"
+
+namespace sinew {
+
+class Machine {
+ public:
+  /// `passes`: how often each schedule runs, over as many equal slices of the data.
+  Machine(const Workload& workload, const Network& network, const SimulateOptions& options,
+          std::uint32_t passes, std::uint32_t slices);
+  Simulated run();
+
+ private:
+  /// One channel of one rank: where it is, and since when.
+  struct Lane {
+    Moment ready{};           // the rounds before are done
+    Moment work{};            // what this round does alone, so far
+    Moment done{};            // all of this round, so far
+    std::uint32_t begin = 0;  // items of this round,
+    std::uint32_t end = 0;
+    std::uint32_t local = 0;  // the next of them that takes no message
+    std::uint32_t open = 0;   // messages of it that are still to come
+    std::uint32_t pass = 0;
+    bool exchanges = false;  // sends and receives in this round
+  };
+  /// Progress of a port through the messages of its direction.
+  struct Port {
+    Item item{};         // the message it is at; kept here because the other end looks at it
+    bool waits = false;  // for the other end
+    Moment free{};       // when the message before was through
+    Moment bound{};      // when the current one could go as far as this end is concerned
+    std::uint32_t at = 0;
+    std::uint32_t pass = 0;
+    Picoseconds busy = 0;
+  };
+  struct Mark {  // a rank was past a round
+    std::uint64_t position;
+    Moment when;
+  };
+  struct Rank {
+    Port out{}, in{};
+    std::vector<Lane> lanes{};
+    Program program{};
+    Moment combined{};  // the last of what it combined
+    Picoseconds computing = 0;
+    bool started = false, queued = false;
+    std::vector<Mark> marks{};            // of schedules with board steps
+    std::vector<std::int32_t> waiters{};  // ranks that wait for a mark
+  };
+
+  [[nodiscard]] Rank& rank_at(std::int32_t rank) noexcept {
+    return ranks_[collapsed_ ? 0 : static_cast<std::size_t>(rank)];
+  }
+  void start(std::int32_t id);
+  void count(const Rank& rank);
+  void queue(std::int32_t id);
+  void advance(std::int32_t id);
+  bool advance_lane(std::int32_t id, Rank& rank, std::uint32_t channel);
+  bool advance_out(std::int32_t id, Rank& rank);
+  bool advance_in(std::int32_t id, Rank& rank);
+  void enter_round(Rank& rank, std::uint32_t channel);
+  void leave_round(Rank& rank, Lane& lane);
+  bool work_alone(std::int32_t id, Rank& rank, Lane& lane, const Item& item);
+  bool wait_for(std::int32_t id, Rank& rank, const Item& item, std::uint64_t position,
+                Moment& when);
+  bool passed(std::int32_t id, std::int32_t member, std::uint64_t position, Moment& when);
+  void find_next(const Rank& rank, Port& port, bool sends) const;
+  void transfer(Rank& sender, Rank& receiver);
+  void end_send(Rank& rank, Moment end, Picoseconds busy);
+  void receive(Rank& rank, const Letter& letter);
+  void end_receive(Rank& rank, const Moment& arrival, Moment end, Picoseconds busy);
+  [[nodiscard]] bool is_match(std::int32_t sender, const Item& send, std::int32_t receiver,
+                              const Item& receive) const noexcept;
+  [[nodiscard]] std::int32_t mirror(std::int32_t peer) const noexcept;
+  [[nodiscard]] Cost message_cost(const Lane& lane, const Item& item);
+  [[nodiscard]] double bytes_of(const Item& item) const noexcept { return item.chunks * chunk_; }
+  [[nodiscard]] std::size_t members(const Rank& rank, const Item& item) const;
+  Simulated finish();
+  [[noreturn]] void refuse_circle() const;
+
+  const Workload& workload_;
+  const Network& network_;
+  std::uint32_t passes_;
+  bool collapsed_;
+  double slices_;
+  double chunk_ = 0;  // bytes of a chunk in one pass
+  std::vector<Rank> ranks_;
+  std::vector<std::int32_t> ready_;  // ranks that may move
+  MailboxTable mail_;                // eager messages that nobody has asked for yet
+  std::unique_ptr<std::mt19937_64> shuffle_;
+  Simulated outcome_;
+};
+
+}  // namespace sinew

@@ -1,0 +1,58 @@
+#include "model/simulate.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "model/machine.hpp"
+
+namespace sinew {
+namespace {
+
+// How often a schedule runs when its chunks go through slots.
+std::uint32_t passes_of(const Workload& workload, const Network& network) {
+  if (!network.board || network.board->slot_bytes <= 0) return 1;
+  const auto schedule = workload.schedule(0);
+  const double message = std::max(schedule.chunks[0], schedule.chunks[1]);
+  if (schedule.chunks[3] == 0 || message == 0) return 1;
+  const double window = network.board->slot_bytes / schedule.chunks[3];
+  return static_cast<std::uint32_t>(
+      std::clamp(std::ceil(workload.bytes / message / window), 1.0, 1e9));
+}
+
+// After a few passes each further one takes as long as the one before.
+Moment extrapolated(const Moment& before, const Moment& last, std::uint32_t more) {
+  const auto go_on = [&](Picoseconds Moment::*part) {
+    return last.*part + (last.*part - before.*part) * static_cast<Picoseconds>(more);
+  };
+  return {go_on(&Moment::at), go_on(&Moment::alpha), go_on(&Moment::beta), go_on(&Moment::gamma)};
+}
+
+}  // namespace
+
+Workload workload_of(const Algorithm& algorithm, const Place& place, double bytes) {
+  Workload workload{.size = place.size, .bytes = bytes};
+  workload.schedule = [make = algorithm.make, place](int rank) {
+    Place at = place;
+    at.rank = rank;
+    return make(at);
+  };
+  workload.symmetry = find_symmetry(workload.size, workload.schedule);
+  return workload;
+}
+
+Simulated simulate(const Workload& workload, const Network& network,
+                   const SimulateOptions& options) {
+  constexpr std::uint32_t kPassesShown = 4;
+  const auto passes = passes_of(workload, network);
+  const auto shown = std::min(passes, kPassesShown);
+  auto outcome = Machine(workload, network, options, shown, passes).run();
+  if (passes > shown) {
+    const auto before = Machine(workload, network, options, shown - 1, passes).run();
+    outcome.end = extrapolated(before.end, outcome.end, passes - shown);
+    outcome.messages = outcome.messages / shown * passes;
+  }
+  outcome.passes = passes;
+  return outcome;
+}
+
+}  // namespace sinew

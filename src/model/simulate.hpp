@@ -1,0 +1,66 @@
+// How long a collective takes on a network: the schedules that would run, executed in virtual time.
+//
+// A rank has one port out and one port in, which work at the same time and serve messages one after
+// another, each for alpha + bytes * beta. A message starts when its sender and its receiver have
+// come to it and both ports are free. Up to `eager_bytes` it does not wait for its receiver: it
+// leaves when the sender can, and the receiver's port takes it when it is free. Rounds and channels
+// mean what they mean in a schedule. What was received is combined after its last byte, one message
+// at a time. Chunks are equally large.
+#pragma once
+
+#include <compare>
+#include <cstdint>
+#include <functional>
+
+#include <sinew/algorithms.hpp>
+#include "model/network.hpp"
+#include "model/symmetry.hpp"
+
+namespace sinew {
+
+/// A point in time, and what the longest chain of events that led to it consisted of. What is left
+/// when the parts are taken away is waiting: for ranks that came late.
+struct Moment {
+  Picoseconds at = 0;
+  Picoseconds alpha = 0;
+  Picoseconds beta = 0;
+  Picoseconds gamma = 0;  // combining and copying
+  // Of two chains of equal length the same one is taken, in whatever order they are found.
+  friend auto operator<=>(const Moment&, const Moment&) = default;
+};
+
+/// What is simulated: every rank's schedule, made when it is needed.
+struct Workload {
+  int size = 1;
+  double bytes = 0;  // of the larger user buffer
+  bool in_place = true;
+  Symmetry symmetry = Symmetry::none;  // where not none, rank 0 may stand for all
+  std::function<Schedule(int rank)> schedule{};
+};
+/// `place.rank` is ignored; `place.node_of` must outlive the workload.
+Workload workload_of(const Algorithm& algorithm, const Place& place, double bytes);
+
+struct SimulateOptions {
+  bool collapse = true;            // use symmetry where there is one
+  std::uint64_t shuffle_seed = 0;  // visit ranks in another order; must not change anything
+};
+
+struct Simulated {
+  Moment end{};                // when the last rank is done
+  std::uint64_t messages = 0;  // of all ranks
+  double bytes_sent = 0;       // by all ranks,
+  double bytes_received = 0;   //
+  double busiest_bytes = 0;    // and by the one that sends most
+  double shared_bytes = 0;     // read out of others' shared memory by the one that reads most
+  double idle = 0;             // mean share of the time in which a rank has nothing to do
+  bool used_exchange = false;  // some message went by Network::exchange,
+  bool used_eager = false;     // or did not wait for its receiver
+  std::uint32_t passes = 1;    // through the slots of the board
+};
+
+/// Throws Error{not_verified} when ranks wait for each other in a circle, naming one of them, and
+/// Error{unsupported} when a schedule needs shared memory that the network does not have.
+Simulated simulate(const Workload& workload, const Network& network,
+                   const SimulateOptions& options = {});
+
+}  // namespace sinew

@@ -1,0 +1,144 @@
+#include "torch/models.hpp"
+
+#include <ATen/Context.h>
+#include <ATen/Parallel.h>
+#include <ATen/ops/conv2d.h>
+#include <ATen/ops/dropout.h>
+#include <ATen/ops/linear.h>
+#include <ATen/ops/max_pool2d.h>
+#include <ATen/ops/relu.h>
+#include <dlfcn.h>
+#include <torch/csrc/api/include/torch/version.h>
+
+#include <cmath>
+
+#include <sinew/error.hpp>
+#include "base/text.hpp"
+#include "torch/torch_learner.hpp"
+
+namespace sinew {
+namespace {
+
+constexpr const char* kOpenBlas = "openblas_set_num_threads";
+
+/// What torch::nn::Linear and Conv2d have, and the bound of their first values.
+struct Layer {
+  at::Tensor weight, bias;
+};
+
+class ClassNet : public Net {
+ public:
+  using Net::Net;
+
+ protected:
+  Layer dense(const std::string& name, std::int64_t inputs, std::int64_t outputs) {
+    return layer(name, {outputs, inputs}, inputs);
+  }
+  Layer conv(const std::string& name, std::int64_t inputs, std::int64_t outputs,
+             std::int64_t side) {
+    return layer(name, {outputs, inputs, side, side}, inputs * side * side);
+  }
+
+ private:
+  Layer layer(const std::string& name, std::vector<std::int64_t> shape, std::int64_t fan_in) {
+    const double bound = 1 / std::sqrt(static_cast<double>(fan_in));
+    const auto outputs = shape[0];
+    auto weight = uniform(name + ".weight", shape, bound);
+    return {std::move(weight), uniform(name + ".bias", {outputs}, bound)};
+  }
+};
+
+/// Dense layers with rectifiers between them.
+class Mlp final : public ClassNet {
+ public:
+  Mlp(const ModelOptions& options, const std::vector<std::int64_t>& widths)
+      : ClassNet(options.seed) {
+    for (std::size_t i = 1; i < widths.size(); ++i)
+      layers_.push_back(dense("dense" + std::to_string(i), widths[i - 1], widths[i]));
+  }
+  at::Tensor forward(const at::Tensor& input, bool /*is_training*/) override {
+    auto x = input.flatten(1);
+    for (std::size_t i = 0; i < layers_.size(); ++i) {
+      if (i > 0) x = x.relu();
+      x = at::linear(x, layers_[i].weight, layers_[i].bias);
+    }
+    return x;
+  }
+
+ private:
+  std::vector<Layer> layers_;
+};
+
+/// Two convolutions, pooling, two dense layers, for images of 28 x 28.
+class Cnn final : public ClassNet {
+ public:
+  explicit Cnn(const ModelOptions& options)
+      : ClassNet(options.seed),
+        dropout_(options.dropout),
+        conv1_(conv("conv1", 1, 32, 3)),
+        conv2_(conv("conv2", 32, 64, 3)),
+        dense1_(dense("dense1", 64 * 12 * 12, 128)),
+        dense2_(dense("dense2", 128, 10)) {}
+
+  at::Tensor forward(const at::Tensor& input, bool is_training) override {
+    auto x = at::conv2d(input, conv1_.weight, conv1_.bias).relu();
+    x = at::conv2d(x, conv2_.weight, conv2_.bias).relu();
+    x = drop(at::max_pool2d(x, 2), 0.25, is_training).flatten(1);
+    x = drop(at::linear(x, dense1_.weight, dense1_.bias).relu(), 0.5, is_training);
+    return at::linear(x, dense2_.weight, dense2_.bias);
+  }
+
+ private:
+  [[nodiscard]] at::Tensor drop(const at::Tensor& x, double usual, bool is_training) const {
+    const auto share = dropout_ < 0 ? usual : dropout_;
+    return is_training && share > 0 ? at::dropout(x, share, true) : x;
+  }
+  double dropout_;
+  Layer conv1_, conv2_, dense1_, dense2_;
+};
+
+std::unique_ptr<Learner> make_tiny(const ModelOptions& options) {
+  return learn_classes(std::make_unique<Mlp>(options, std::vector<std::int64_t>{10, 20, 10}));
+}
+std::unique_ptr<Learner> make_mlp(const ModelOptions& options) {
+  return learn_classes(
+      std::make_unique<Mlp>(options, std::vector<std::int64_t>{784, 1024, 384, 10}));
+}
+std::unique_ptr<Learner> make_cnn(const ModelOptions& options) {
+  return learn_classes(std::make_unique<Cnn>(options));
+}
+
+constexpr ModelInfo kModels[] = {
+    {"tiny", "dense layers 10-20-10: next to nothing to compute or send", 430, "rows", make_tiny},
+    {"mlp", "dense layers 784-1024-384-10: much to send for what it computes", 1'201'290, "fashion",
+     make_mlp},
+    {"cnn", "two convolutions and two dense layers: much to compute for what it sends", 1'199'882,
+     "fashion", make_cnn},
+};
+
+}  // namespace
+
+std::span<const ModelInfo> models() noexcept { return kModels; }
+
+const ModelInfo& find_model(std::string_view name) {
+  std::vector<std::string_view> names;
+  for (const auto& model : kModels) {
+    if (model.name == name) return model;
+    names.push_back(model.name);
+  }
+  throw Error(Errc::invalid_argument, unknown("model", name, names));
+}
+
+void use_threads(int threads) {
+  at::set_num_threads(threads);
+  // OpenBLAS has threads of its own, and torch does not tell it.
+  if (auto* set = ::dlsym(RTLD_DEFAULT, kOpenBlas)) reinterpret_cast<void (*)(int)>(set)(threads);
+}
+
+bool has_fast_blas() noexcept {
+  return ::dlsym(RTLD_DEFAULT, kOpenBlas) != nullptr || at::hasMKL();
+}
+
+std::string_view torch_version() noexcept { return TORCH_VERSION; }
+
+}  // namespace sinew

@@ -1,0 +1,66 @@
+#include "train/dataset.hpp"
+
+#include <fmt/format.h>
+
+#include <charconv>
+#include <filesystem>
+
+#include <sinew/error.hpp>
+#include "base/text.hpp"
+#include "train/idx.hpp"
+#include "train/synthetic.hpp"
+
+namespace sinew {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr DataInfo kSources[] = {
+    {"fashion", "Fashion-MNIST, of Debian's package dataset-fashion-mnist: 60,000 images"},
+    {"idx:DIR", "images of your own: train- and t10k-, as MNIST names its files"},
+    {"synthetic", "ten blurred patterns with noise, 28 x 28, made from the seed"},
+    {"rows", "1,000 rows of ten normal numbers, labelled by their sum"},
+};
+constexpr const char* kFashion = "/usr/share/datasets/fashion-mnist";
+
+Data open_images(const fs::path& folder, std::size_t most) {
+  return {open_idx(folder, "train", most), open_idx(folder, "t10k", most == 0 ? 0 : most / 4 + 1)};
+}
+
+Data open_fashion(std::size_t most) {
+  if (!fs::exists(kFashion))
+    throw Error(Errc::system, fmt::format("Fashion-MNIST is not there ({}): apt-get install "
+                                          "dataset-fashion-mnist, or use --data synthetic",
+                                          kFashion));
+  return open_images(kFashion, most);
+}
+
+// ":N" at the end, if there is one.
+std::size_t take_limit(std::string_view& name) {
+  const auto colon = name.rfind(':');
+  if (colon == std::string_view::npos) return 0;
+  const auto digits = name.substr(colon + 1);
+  std::size_t limit = 0;
+  const auto [end, status] = std::from_chars(digits.data(), digits.data() + digits.size(), limit);
+  if (status != std::errc{} || end != digits.data() + digits.size() || limit == 0) return 0;
+  name = name.substr(0, colon);
+  return limit;
+}
+
+}  // namespace
+
+std::span<const DataInfo> data_sources() noexcept { return kSources; }
+
+Data open_data(std::string_view name, std::uint64_t seed) {
+  auto kind = name;
+  const auto most = take_limit(kind);
+  if (kind == "fashion") return open_fashion(most);
+  if (kind.starts_with("idx:")) return open_images(kind.substr(4), most);
+  if (kind == "synthetic") return make_patterns(most == 0 ? 8192 : most, seed);
+  if (kind == "rows") return make_rows(most == 0 ? 1000 : most, seed);
+  std::vector<std::string_view> names;
+  for (const auto& source : kSources) names.push_back(source.name);
+  throw Error(Errc::invalid_argument, unknown("data", name, names));
+}
+
+}  // namespace sinew

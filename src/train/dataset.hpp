@@ -1,0 +1,45 @@
+// Where samples come from. docs/training.md lists the sources and how to name them.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "train/batch.hpp"
+
+namespace sinew {
+
+class Dataset {
+ public:
+  Dataset() = default;
+  Dataset(const Dataset&) = delete;
+  Dataset& operator=(const Dataset&) = delete;
+  virtual ~Dataset() = default;
+
+  [[nodiscard]] virtual std::size_t samples() const noexcept = 0;
+  /// Extents of one sample.
+  [[nodiscard]] virtual std::span<const std::int64_t> shape() const noexcept = 0;
+  [[nodiscard]] virtual int classes() const noexcept = 0;
+  /// These samples, in this order; reuses what `into` holds.
+  virtual void fill(std::span<const std::uint32_t> which, Batch& into) const = 0;
+};
+
+struct Data {
+  std::unique_ptr<Dataset> train, test;
+};
+
+/// "fashion", "idx:DIR", "synthetic", "rows", each with ":N" to use the first N training samples
+/// only (and N / 4 of the others). Throws Error{invalid_argument} for an unknown word, and
+/// Error{system} that names the package to install where files are missing.
+Data open_data(std::string_view name, std::uint64_t seed);
+
+/// What each part of open_data()'s names means, one line each.
+struct DataInfo {
+  std::string_view name;
+  std::string_view summary;
+};
+std::span<const DataInfo> data_sources() noexcept;
+
+}  // namespace sinew

@@ -1,0 +1,94 @@
+// `sinew predict` from outside.
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "support/program.hpp"
+
+namespace sinew::test {
+namespace {
+
+using Json = nlohmann::json;
+const std::string kNet = "alpha=5us,bw=25GB/s";
+
+Json predicted(std::vector<std::string> arguments) {
+  arguments.insert(arguments.begin(), "predict");
+  arguments.emplace_back("--json");
+  const auto ran = sinew(arguments);
+  EXPECT_EQ(ran.status, 0) << ran.err;
+  return Json::parse(ran.out)["results"];
+}
+
+TEST(PredictVerb, the_table_names_the_best_of_each_count) {
+  const auto ran =
+      sinew({"predict", "allreduce", "-p", "8..32", "--bytes", "110278272", "--net", kNet});
+  EXPECT_EQ(ran.status, 0) << ran.err;
+  EXPECT_TRUE(has(ran.out, "allreduce of 110.28 MB, 16 ranks")) << ran.out;
+  EXPECT_TRUE(has(ran.out, "halving_doubling  7.75 ms    1.000")) << ran.out;
+  EXPECT_TRUE(has(ran.out, "halving_doubling  8.60 ms    1.109")) << ran.out;
+  EXPECT_TRUE(has(ran.out, "Modelled, on 5 us and 25 GB/s a message")) << ran.out;
+}
+
+TEST(PredictVerb, json_has_every_field) {
+  const auto results = predicted({"allreduce", "--algo", "ring", "-p", "4,6", "--bytes", "1200",
+                                  "--net", kNet + ",gamma=1GB/s,eager=64"});
+  ASSERT_EQ(results.size(), 2U);
+  const auto& four = results[0];
+  EXPECT_EQ(four["collective"], "allreduce");
+  EXPECT_EQ(four["algorithm"], "ring");
+  EXPECT_EQ(four["ranks"], 4);
+  EXPECT_EQ(four["bytes"], 1200);
+  EXPECT_NEAR(four["time_us"].get<double>(), 6 * (5 + 0.012) + 3 * 0.3, 1e-9);
+  EXPECT_EQ(four["low_us"], four["time_us"]);
+  EXPECT_EQ(four["bytes_per_rank"], 1800);
+  EXPECT_EQ(four["messages"], 24);
+  EXPECT_NEAR(four["share"]["alpha"].get<double>(), 30 / 30.972, 1e-6);
+  EXPECT_NEAR(four["ratio_to_bound"].get<double>(), 3.0972, 1e-4);
+  EXPECT_EQ(four["no_effect"], Json::array({"eager"}));
+  EXPECT_EQ(results[1]["ranks"], 6);
+}
+
+TEST(PredictVerb, ranges_double_and_keep_their_end) {
+  std::vector<int> ranks;
+  for (const auto& result :
+       predicted({"barrier", "--algo", "dissemination", "-p", "3..20,4", "--net", kNet}))
+    ranks.push_back(result["ranks"]);
+  EXPECT_EQ(ranks, (std::vector{3, 4, 6, 12, 20}));
+}
+
+TEST(PredictVerb, a_million_ranks_are_one_when_all_are_alike) {
+  const auto results = predicted({"allreduce", "--algo", "recursive_doubling", "-p", "1048576",
+                                  "--bytes", "8", "--net", kNet});
+  EXPECT_NEAR(results[0]["time_us"].get<double>(), 20 * 5.00032, 1e-6);
+  EXPECT_EQ(results[0]["messages"], 20 * 1048576);
+}
+
+TEST(PredictVerb, node_maps_bring_algorithms_of_levels) {
+  const auto results = predicted({"allreduce", "--nodes", "4x2", "--net", kNet});
+  const auto is_grid = [](const Json& result) { return result["algorithm"] == "grid"; };
+  EXPECT_EQ(std::count_if(results.begin(), results.end(), is_grid), 1);
+  EXPECT_EQ(results[0]["ranks"], 8);
+}
+
+TEST(PredictVerb, mistakes_are_one_line) {
+  const auto refused = [](std::vector<std::string> arguments, const std::string& part) {
+    arguments.insert(arguments.begin(), {"predict", "allreduce"});
+    expect_error(arguments, 2, part);
+  };
+  refused({"-p", "8"}, "--net");
+  refused({"--net", "alpha=5us,bw=0GB/s"}, "'0GB/s' is not a rate");
+  refused({"--net", "alpha=5us,bandwidth=3GB/s"}, "unknown part of a network 'bandwidth'");
+  refused({"--net", kNet, "--algo", "flat"}, "fits 8 ranks without shared memory");
+  refused({"--net", kNet, "-p", "9..3"}, "empty range");
+  refused({"--net", kNet, "-p", "8", "--nodes", "2x3"}, "holds 6 ranks, but -p says 8");
+  refused({"--net", kNet, "--root", "8"}, "root 8 is not a rank of 8");
+  const std::string file = testing::TempDir() + "predict_verb_net.toml";
+  std::ofstream(file)
+      << "format = \"sinew-net\"\nversion = 1\n[link]\none_way = [ { alpha_us = 1 } ]\n";
+  refused({"--net", file}, file + ":4: an entry of one_way lacks gbytes_per_s");
+  expect_error({"predict", "allreduce", "--net", "/nowhere.toml"}, 1, "cannot read");
+}
+
+}  // namespace
+}  // namespace sinew::test

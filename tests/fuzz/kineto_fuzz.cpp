@@ -1,0 +1,8 @@
+// A trace of the PyTorch profiler that someone has meddled with.
+#include "imports/readers.hpp"
+#include "imports_property.hpp"
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t bytes) {
+  imported(&sinew::imports::read_kineto, data, bytes);
+  return 0;
+}

@@ -1,0 +1,131 @@
+// Models have the parameters they are known for, and the same first values wherever they are made.
+#include "torch/models.hpp"
+
+#include <gtest/gtest.h>
+
+#include <map>
+
+#include <sinew/error.hpp>
+
+namespace sinew {
+namespace {
+
+std::uint64_t parameters_of(const Learner& learner) {
+  std::uint64_t count = 0;
+  for (const auto& parameter : learner.parameters()) count += parameter.elements();
+  return count;
+}
+
+TEST(Models, have_exactly_the_parameters_they_say) {
+  for (const auto& model : models())
+    EXPECT_EQ(parameters_of(*model.make({})), model.parameters) << model.name;
+}
+
+TEST(Models, have_the_parameters_of_what_they_repeat) {
+  const std::map<std::string_view, std::uint64_t> expected{
+      {"tiny", 430}, {"mlp", 1'201'290}, {"cnn", 1'199'882}};
+  for (const auto& [name, parameters] : expected)
+    EXPECT_EQ(parameters_of(*find_model(name).make({})), parameters) << name;
+}
+
+TEST(Models, have_the_tensors_of_what_they_repeat) {
+  const auto cnn = find_model("cnn").make({});
+  std::map<std::string, std::size_t> sizes;
+  for (const auto& parameter : cnn->parameters()) sizes[parameter.name] = 4 * parameter.elements();
+  EXPECT_EQ(sizes, (std::map<std::string, std::size_t>{{"conv1.weight", 1152},
+                                                       {"conv1.bias", 128},
+                                                       {"conv2.weight", 73'728},
+                                                       {"conv2.bias", 256},
+                                                       {"dense1.weight", 4'718'592},
+                                                       {"dense1.bias", 512},
+                                                       {"dense2.weight", 5120},
+                                                       {"dense2.bias", 40}}));
+}
+
+/// A learner with memory of its own.
+struct Alone {
+  std::unique_ptr<Learner> learner;
+  std::vector<std::vector<float>> parameters, gradients, buffers;
+
+  explicit Alone(const char* model, const ModelOptions& options = {})
+      : learner(find_model(model).make(options)) {
+    Homes homes;
+    const auto make = [](const auto& specs, auto& memory, auto& homes_of) {
+      for (const auto& spec : specs) memory.emplace_back(spec.elements());
+      for (auto& values : memory) homes_of.emplace_back(values);
+    };
+    make(learner->parameters(), parameters, homes.parameters);
+    make(learner->parameters(), gradients, homes.gradients);
+    make(learner->buffers(), buffers, homes.buffers);
+    learner->move_to(homes);
+  }
+};
+
+Batch rows_batch() {
+  Batch batch;
+  batch.shape = {4, 10};
+  for (int i = 0; i < 40; ++i) batch.inputs.push_back(static_cast<float>(i % 7) - 3);
+  batch.labels = {1, 0, 9, 3};
+  return batch;
+}
+
+TEST(Learners, start_alike_for_a_seed_and_differ_for_another) {
+  EXPECT_EQ(Alone("tiny").parameters, Alone("tiny").parameters);
+  EXPECT_NE(Alone("tiny").parameters, Alone("tiny", {.seed = 2}).parameters);
+}
+
+TEST(Learners, write_gradients_where_they_are_told_and_say_when_each_is_there) {
+  Alone alone("tiny");
+  std::vector<std::size_t> order;
+  const auto batch = rows_batch();
+  const auto score = alone.learner->learn(batch, 0.25F, 1, [&](std::size_t parameter) {
+    order.push_back(parameter);
+    EXPECT_NE(alone.gradients[parameter], std::vector<float>(alone.gradients[parameter].size()));
+  });
+  EXPECT_EQ(score.samples, 4U);
+  ASSERT_EQ(order.size(), 4U);
+  EXPECT_GE(order[0], 2U) << "the last layer is done first";
+  EXPECT_LE(order[3], 1U);
+}
+
+TEST(Learners, have_gradients_that_agree_with_differences) {
+  Alone alone("tiny");
+  const auto batch = rows_batch();
+  alone.learner->learn(batch, 1, 1, [](std::size_t) {});
+  for (std::size_t parameter = 0; parameter < alone.parameters.size(); ++parameter) {
+    auto& value = alone.parameters[parameter][1];
+    const float before = value, step = 1e-2F;
+    value = before + step;
+    const double above = alone.learner->evaluate(batch).loss;
+    value = before - step;
+    const double below = alone.learner->evaluate(batch).loss;
+    value = before;
+    EXPECT_NEAR((above - below) / (2 * step), alone.gradients[parameter][1], 2e-2);
+  }
+}
+
+TEST(Learners, add_to_gradients_that_are_there) {
+  Alone once("tiny"), twice("tiny");
+  const auto batch = rows_batch();
+  once.learner->learn(batch, 1, 1, [](std::size_t) {});
+  for (int i = 0; i < 2; ++i) twice.learner->learn(batch, 0.5F, 1, [](std::size_t) {});
+  for (std::size_t i = 0; i < once.gradients.size(); ++i)
+    for (std::size_t k = 0; k < once.gradients[i].size(); ++k)
+      ASSERT_NEAR(once.gradients[i][k], twice.gradients[i][k], 1e-5);
+}
+
+TEST(Learners, drop_out_by_the_key_alone) {
+  Alone a("cnn"), b("cnn"), c("cnn");
+  Batch batch;
+  batch.shape = {2, 1, 28, 28};
+  batch.inputs.assign(2 * 28 * 28, 0.5F);
+  batch.labels = {1, 2};
+  a.learner->learn(batch, 1, 7, [](std::size_t) {});
+  b.learner->learn(batch, 1, 7, [](std::size_t) {});
+  c.learner->learn(batch, 1, 8, [](std::size_t) {});
+  EXPECT_EQ(a.gradients, b.gradients);
+  EXPECT_NE(a.gradients, c.gradients);
+}
+
+}  // namespace
+}  // namespace sinew

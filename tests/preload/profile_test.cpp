@@ -27,9 +27,15 @@ void expect_sums_agree(const Json& profile) {
 TEST_P(Profiler, counts_every_class_of_call_as_counted_by_hand) {
   for (const int ranks : {2, 3}) {
     std::filesystem::remove_all(folder_);
-    const auto ran = profile_command(ranks, {GetParam().classes, "/tmp"});
+    const auto expected = folder_ + "-by-hand";
+    std::filesystem::create_directory(expected);
+    const auto ran = profile_command(ranks, {GetParam().classes, "/tmp", expected});
     EXPECT_EQ(ran.status, 0) << ran.err;
-    const auto by_hand = counted_by_hand(ran.out);
+    std::string written;
+    for (int rank = 0; rank < ranks; ++rank)
+      written += text_of(expected + "/" + std::to_string(rank));
+    std::filesystem::remove_all(expected);
+    const auto by_hand = counted_by_hand(written);
     ASSERT_GT(by_hand.size(), 80U) << ran.out << ran.err;
     const auto profile = shown();
     expect_counted(profile, by_hand);

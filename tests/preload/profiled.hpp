@@ -5,6 +5,8 @@
 
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <sstream>
@@ -82,6 +84,11 @@ inline Json routine(const Json& profile, const std::string& name) {
   for (const auto& row : profile["routines"])
     if (row["routine"] == name) return row;
   return {};
+}
+
+inline std::string text_of(const std::string& path) {
+  std::ifstream file(path);
+  return {std::istreambuf_iterator<char>(file), {}};
 }
 
 struct CountedByHand {

@@ -24,13 +24,16 @@ inline void expect(const char* routine, std::uint64_t sent, std::uint64_t receiv
   sum.received += received;
 }
 
-inline void print_expected() {
+/// Into a file a rank: launchers mix what ranks print at once.
+inline void write_expected(const std::string& folder) {
   std::string text;
   for (const auto& [routine, sum] : expected)
     text += "expect " + routine + " " + std::to_string(sum.calls) + " " + std::to_string(sum.sent) +
             " " + std::to_string(sum.received) + "\n";
-  std::fputs(text.c_str(), stdout);
-  std::fflush(stdout);
+  std::FILE* const file = std::fopen((folder + "/" + std::to_string(rank)).c_str(), "w");
+  if (file == nullptr) MPI_Abort(MPI_COMM_WORLD, 1);
+  std::fputs(text.c_str(), file);
+  std::fclose(file);
 }
 
 /// For what is called as often as it takes.

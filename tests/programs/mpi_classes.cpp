@@ -1,5 +1,5 @@
 // Calls every class of MPI routines that a profiler wraps, and writes what it expects to be seen:
-// mpi_classes FOLDER. At least two ranks.
+// mpi_classes FOLDER [FOLDER_FOR_EXPECTATIONS]. At least two ranks.
 #include "expected.hpp"
 
 // Large counts, persistent collectives and partitioned messages.
@@ -60,7 +60,7 @@ int main(int argc, char** argv) {
   files(argc > 1 ? argv[1] : "/tmp");
   newer_routines();
   expect("MPI_Finalize", 0, 0);
-  print_expected();
+  if (argc > 2) write_expected(argv[2]);
   MPI_Finalize();
   return 0;
 }

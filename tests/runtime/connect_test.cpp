@@ -94,7 +94,10 @@ INSTANTIATE_TEST_SUITE_P(
         mpich({"-n", "4"}), mpich({"-n", "1"}), open_mpi({"-n", "4"}), open_mpi({"-n", "1"}),
         // Two managers, as on two hosts: ranks meet by PMI and by PMIx.
         mpich({"-env", "SINEW_IFACE", "lo", "-launcher", "fork", "-hosts", "a,b", "-n", "4"}),
-        open_mpi({"--mca", "plm_rsh_agent", kHere, "-host", "a:2,b:2", "-n", "4"})));
+        // Two daemons of Open MPI on one host may pick one place in memory for their topology, and
+        // then one of them crashes: none is picked.
+        open_mpi({"--mca", "rtc_hwloc_vmhole", "none", "--mca", "plm_rsh_agent", kHere, "-host",
+                  "a:2,b:2", "-n", "4"})));
 
 TEST_P(Launcher, starts_ranks_that_find_each_other) {
   auto words = GetParam();

@@ -83,6 +83,24 @@ def kernel_table(title):
               f"{run['top_k/accumulate']:.2f}x | {run['kth_ms']:.1f} ms |")
 
 
+def profiler_table(title):
+    path = folder / "profiler.json"
+    if not path.exists():
+        return
+    print(f"\n{title}\n")
+    print("| | instructions | added | time | added | ratio |")
+    print("|---" * 6 + "|")
+    for mpi, cases in json.loads(path.read_text())["results"].items():
+        for what, found in cases.items():
+            cells = []
+            for figure, unit in (("instructions", ""), ("ns", " ns")):
+                alone, profiled = (found.get(figure, {}).get(key) for key in ("alone", "profiled"))
+                cells += ["", ""] if alone is None else [f"{alone:.0f}{unit}", f"{profiled - alone:.0f}{unit}"]
+                if figure == "ns":
+                    cells.append("" if alone is None else f"{profiled / alone:.2f}")
+            print(f"| {mpi}: {what} | " + " | ".join(cells) + " |")
+
+
 def tables():
     table("Allreduce, f32 sum, in place, private buffers", rows("allreduce"), lambda r: size(r["bytes"]))
     table("The same in `alloc_shared()` buffers, rewritten between calls", rows("allreduce-shared"), lambda r: size(r["bytes"]))
@@ -93,6 +111,7 @@ def tables():
     table("Over sockets on loopback (`--transport tcp`)", rows("tcp"), lambda r: size(r["bytes"]))
     sweep_table("Options of `--transport tcp`, each varied alone: time a call, and speed with the first value as 1", rows("tcp-sweeps"))
     table("With two busy processes on the two cores", rows("hogs"), lambda r: size(r["bytes"]))
+    profiler_table("The profiler: what it adds to a call")
 
 
 if "--write" in sys.argv:

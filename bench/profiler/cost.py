@@ -1,11 +1,14 @@
 #!/usr/bin/env python3
-"""What the profiler adds to a call: cost.py BUILD openmpi|mpich
+"""What the profiler adds to a call: cost.py BUILD openmpi|mpich...
 
-With --most N it only counts the instructions of an 8-byte Allreduce on MPI_COMM_SELF, and ends with
-status 5 when more than N are added.
+Counts user instructions (cachegrind) and times calls, with and without the profiler in turns.
+With --most N it only counts those of an 8-byte Allreduce on MPI_COMM_SELF, and ends with status 5
+when more than N are added. --json FILE keeps the figures; what it held of other MPIs and of a part
+that was not measured (--only) stays.
 """
 
 import argparse
+import json
 import os
 import re
 import shutil
@@ -16,6 +19,11 @@ import tempfile
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
+CASES = {  # what calls.c is told: (what it is, ranks)
+    "Allreduce": ("8-byte Allreduce on MPI_COMM_SELF", 1),
+    "Comm_rank": ("Comm_rank", 1),
+    "Allreduce_world": ("8-byte Allreduce, 2 ranks", 2),
+}
 
 
 def run(words, preload, folder):
@@ -53,40 +61,71 @@ def nanoseconds(program, routine, preload, folder, ranks, kind):
     return time
 
 
+def both(measure, library):
+    return {"alone": measure(None), "profiled": measure(library)}
+
+
+def timed(program, routine, library, folder, ranks, kind, rounds):
+    """Medians of runs that take turns."""
+    times = {None: [], library: []}
+    for _ in range(rounds):
+        for preload, found in times.items():
+            found.append(nanoseconds(program, routine, preload, folder, ranks, kind))
+    return both(lambda preload: statistics.median(times[preload]), library)
+
+
+def show(kind, what, unit, found):
+    print(f"{kind:<8} {what:<34} {unit}: {found['alone']:8.1f}, profiled {found['profiled']:8.1f}, "
+          f"added {found['profiled'] - found['alone']:6.1f}")
+
+
+def measure(wanted, kind, folder):
+    """The figures of one MPI, by case."""
+    library = Path(wanted.build).resolve() / "lib" / "libsinew-profile.so"
+    program = Path(folder) / f"calls-{kind}"
+    subprocess.run([f"mpicc.{kind}", "-O2", "-o", program, HERE / "calls.c"], check=True)
+    results = {}
+    for routine, (what, ranks) in CASES.items():
+        result = results[what] = {}
+        if ranks == 1 and wanted.only != "times" and (wanted.most is None or routine == "Allreduce"):
+            result["instructions"] = both(
+                lambda preload, r=routine: instructions(program, r, preload, folder), library)
+            show(kind, what, "instructions", result["instructions"])
+        if wanted.most is None and wanted.only != "instructions":
+            result["ns"] = timed(program, routine, library, folder, ranks, kind, wanted.rounds)
+            show(kind, what, "ns", result["ns"])
+    return results
+
+
+def keep(path, kind, results):
+    kept = json.loads(path.read_text()) if path.exists() else {"results": {}}
+    for what, result in results.items():
+        kept["results"].setdefault(kind, {}).setdefault(what, {}).update(result)
+    path.write_text(json.dumps(kept, indent=1) + "\n")
+
+
 def main():
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("build")
-    parser.add_argument("kind", choices=["openmpi", "mpich"])
+    parser.add_argument("kinds", nargs="+", choices=["openmpi", "mpich"])
     parser.add_argument("--most", type=float, default=None)
+    parser.add_argument("--only", choices=["instructions", "times"], default=None)
     parser.add_argument("--rounds", type=int, default=11)
+    parser.add_argument("--json", type=Path, default=None)
     wanted = parser.parse_args()
-    if not shutil.which("valgrind"):
+    if not shutil.which("valgrind") and wanted.only != "times":
         print("no valgrind here: instructions are not counted")
         sys.exit(77)
-    library = Path(wanted.build).resolve() / "lib" / "libsinew-profile.so"
-    with tempfile.TemporaryDirectory() as folder:
-        program = Path(folder) / "calls"
-        subprocess.run([f"mpicc.{wanted.kind}", "-O2", "-o", program, HERE / "calls.c"], check=True)
-        added = 0
-        print(f"{wanted.kind}: user instructions a call (cachegrind)")
-        for routine in ("Allreduce", "Comm_rank") if wanted.most is None else ("Allreduce",):
-            bare = instructions(program, routine, None, folder)
-            with_it = instructions(program, routine, library, folder)
-            added = with_it - bare
-            print(f"  {routine:<10} alone {bare:8.1f}   profiled {with_it:8.1f}   "
-                  f"added {added:6.1f}")
-        if wanted.most is None:
-            print(f"{wanted.kind}: nanoseconds a call, median of {wanted.rounds} interleaved runs")
-            for routine, ranks in (("Allreduce", 1), ("Comm_rank", 1), ("Allreduce_world", 2)):
-                times = {None: [], library: []}
-                for _ in range(wanted.rounds):
-                    for preload, list_of in times.items():
-                        list_of.append(nanoseconds(program, routine, preload, folder, ranks,
-                                                   wanted.kind))
-                bare, with_it = (statistics.median(list_of) for list_of in times.values())
-                print(f"  {routine:<15} alone {bare:8.1f}   profiled {with_it:8.1f}   added "
-                      f"{with_it - bare:6.1f}   ratio {with_it / bare:.3f}")
-        sys.exit(5 if wanted.most is not None and added > wanted.most else 0)
+    for kind in wanted.kinds:
+        with tempfile.TemporaryDirectory() as folder:
+            results = measure(wanted, kind, folder)
+        if wanted.json:
+            keep(wanted.json, kind, results)
+        if wanted.most is not None:
+            found = results[CASES["Allreduce"][0]]["instructions"]
+            if found["profiled"] - found["alone"] > wanted.most:
+                sys.exit(5)
 
 
 if __name__ == "__main__":

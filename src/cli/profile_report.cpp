@@ -74,11 +74,22 @@ std::string routine_table(const Profile& profile) {
                {"wait", kRight},
                {"hid", kRight}});
   for (const auto& [routine, totals] : by_time(profile.routines))
-    table.add({short_name(routine), fmt::format("{}", totals.calls), bytes_cell(totals.sent),
-               bytes_cell(totals.received), human_ns(totals.total_ns),
-               human_ns(totals.total_ns / static_cast<double>(totals.calls)),
-               wait_share(totals, profile.clock_error_ns), overlap_share(totals)});
+    if (!trace::is_local(routine))
+      table.add({short_name(routine), fmt::format("{}", totals.calls), bytes_cell(totals.sent),
+                 bytes_cell(totals.received), human_ns(totals.total_ns),
+                 human_ns(totals.total_ns / static_cast<double>(totals.calls)),
+                 wait_share(totals, profile.clock_error_ns), overlap_share(totals)});
   return table.text(0);
+}
+
+/// Calls that are no communication, in one line.
+std::string local_line(const Profile& profile) {
+  std::string names;
+  for (const auto& [routine, totals] : by_time(profile.routines))
+    if (trace::is_local(routine))
+      names += fmt::format("{}{} {} ({})", names.empty() ? "" : ", ", totals.calls,
+                           short_name(routine), human_ns(totals.total_ns));
+  return names.empty() ? "" : wrapped("besides, no communication: " + names, 80, 2) + '\n';
 }
 
 /// Sizes of a routine over all communicators, regions and peers.
@@ -173,15 +184,15 @@ std::string rank_table(const Profile& profile) {
                {"calls", kRight},
                {"sent", kRight},
                {"received", kRight},
-               {"in MPI", kRight},
+               {"in calls", kRight},
                {"elapsed", kRight},
                {"wait", kRight}});
   for (std::size_t i = 0; i < std::min(kMost, profile.ranks.size()); ++i) {
     const auto& rank = profile.ranks[i];
+    const auto calls = trace::communicating_calls(rank);
     table.add({rank.rank >= 0 ? fmt::format("{}", rank.rank) : "-", rank.host.substr(0, 16),
-               rank.all.calls > 0 ? fmt::format("{}", rank.all.calls) : "-",
-               bytes_cell(rank.all.sent), bytes_cell(rank.all.received),
-               human_ns(profile.source.empty() ? rank.all.total_ns : rank.communication_ns),
+               calls > 0 ? fmt::format("{}", calls) : "-", bytes_cell(rank.all.sent),
+               bytes_cell(rank.all.received), human_ns(rank.communication_ns),
                human_ns(rank.elapsed_ns), wait_share(rank.all, profile.clock_error_ns)});
   }
   auto text = "\n" + table.text(0);
@@ -211,11 +222,18 @@ Json json_of(const Totals& totals) {
   return json;
 }
 
+/// Messages have one, that may be 0.
+bool has_tag(const ProfileKey& key) {
+  return key.tag != 0 || key.routine.find("end") != std::string::npos ||
+         key.routine.find("ecv") != std::string::npos;
+}
+
 Json json_of(const ProfileKey& key, const Totals& totals) {
   Json json{{"routine", key.routine},
             {"communicator", key.communicator},
             {"bytes", key.bytes},
             {"peer", key.peer}};
+  if (has_tag(key)) json["tag"] = key.tag;
   if (!key.label.empty()) json["label"] = key.label;
   if (!key.region.empty()) json["region"] = key.region;
   json.update(json_of(totals));
@@ -247,7 +265,11 @@ Json json_of(const trace::Phase& phase) {
     pattern.push_back({{"routine", call.routine},
                        {"bytes", call.bytes},
                        {"calls", call.calls},
-                       {"mean_ns", call.mean_ns}});
+                       {"min_ns", call.shortest_ns},
+                       {"mean_ns", call.mean_ns},
+                       {"max_ns", call.longest_ns}});
+  constexpr std::size_t kMostRounds = 10'000;
+  if (phase.rounds_ns.size() <= kMostRounds) json["rounds_ns"] = phase.rounds_ns;
   return json;
 }
 
@@ -260,7 +282,8 @@ std::string profile_text(const Profile& profile, std::size_t rows) {
       profile.source.empty() ? first.mpi : fmt::format("imported from {}", profile.source);
   auto text = fmt::format("{} {}, {}\n\n", profile.ranks.size(),
                           profile.ranks.size() == 1 ? "rank" : "ranks", made_by);
-  text += routine_table(profile) + size_table(profile, rows) + rank_table(profile);
+  text += routine_table(profile) + local_line(profile);
+  text += size_table(profile, rows) + rank_table(profile);
   text += phase_lines(profile) + late_lines(profile);
   text += '\n' + wrapped(profile.source.empty() ? kMeasured : kImported) + '\n';
   if (profile.clock_error_ns > 0)

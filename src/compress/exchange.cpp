@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include <sinew/scheme.hpp>
+#include "base/roles.hpp"
 
 namespace sinew {
 namespace {
@@ -49,7 +50,9 @@ PhaseBytes& Exchange::bytes_of(std::string_view phase) {
 
 void Exchange::run(std::string_view phase, const Call& call) {
   const auto begin = std::chrono::steady_clock::now();
-  communicator_.run(call);
+  Call labelled = call;
+  if (labelled.options.tag == 0) labelled.options.tag = role_tag(phase);
+  communicator_.run(labelled);
   wire_ns(report) += elapsed_ns(begin);
   const auto moved = communicator_.last_moved();
   auto& bytes = bytes_of(phase);

@@ -33,6 +33,7 @@ bool find_questions(Lookup lookup, Questions& q, Handles& handles) noexcept {
   all &= find(lookup, "PMPI_Type_size_x", q.type_size_x);
   all &= find(lookup, "PMPI_Get_elements_x", q.get_elements_x);
   all &= find(lookup, "PMPI_Test_cancelled", q.test_cancelled);
+  all &= find(lookup, "PMPI_Error_class", q.error_class);
   all &= find(lookup, "PMPI_Get_library_version", q.get_library_version);
 #ifdef OPEN_MPI
   all &= find(lookup, "ompi_mpi_comm_world", handles.world);

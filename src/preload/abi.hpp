@@ -32,6 +32,7 @@ struct Questions {
   decltype(&PMPI_Type_size_x) type_size_x;
   decltype(&PMPI_Get_elements_x) get_elements_x;
   decltype(&PMPI_Test_cancelled) test_cancelled;
+  decltype(&PMPI_Error_class) error_class;
   decltype(&PMPI_Get_library_version) get_library_version;
 };
 

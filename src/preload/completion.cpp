@@ -22,6 +22,13 @@ bool was_cancelled(const Entry& entry, const MPI_Status& status) noexcept {
   return cancelled != 0;
 }
 
+/// Of an error code, which may say more than its class.
+int class_of(int result) noexcept {
+  int kind = result;
+  session().ask.error_class(result, &kind);
+  return kind;
+}
+
 /// `status` may be null for what was sent. `fine`: its status can be believed.
 void complete(const Call& call, Entry* entry, const MPI_Status* status, bool fine) noexcept {
   if (entry == nullptr || entry->slot == nullptr) return;
@@ -58,8 +65,8 @@ class Batch {
   void done(int result, int index, int place) noexcept {
     const MPI_Status* const status = statuses_ == MPI_STATUSES_IGNORE ? nullptr : statuses_ + place;
     bool fine = result == MPI_SUCCESS;
-    if (result == MPI_ERR_IN_STATUS && status != nullptr) {
-      if (status->MPI_ERROR == MPI_ERR_PENDING) return;
+    if (!fine && status != nullptr && class_of(result) == MPI_ERR_IN_STATUS) {
+      if (class_of(status->MPI_ERROR) == MPI_ERR_PENDING) return;
       fine = status->MPI_ERROR == MPI_SUCCESS;
     }
     complete(call_, call_.thread().entries[static_cast<std::size_t>(index)], status, fine);

@@ -230,6 +230,9 @@ def write_wrappers(semantics, include, compiler, out):
     Path(out + ".hpp").write_text("#pragma once\n#include <mpi.h>\n#include <cstdint>\n"
                                   "namespace sinew::preload {\n" + "\n".join(lines)
                                   + "\n}  // namespace sinew::preload\n", encoding="utf-8")
+    large = [f"#define MPI_{name[:-2]} MPI_{name}" for name in chosen if name.endswith("_c")]
+    Path(out).with_name("large_counts.hpp").write_text(
+        "\n".join(["#pragma once", GENERATED, *large]) + "\n", encoding="utf-8")
     body = [GENERATED, "// NOLINTBEGIN"]
     body += [Wrapper(*what).text() for what in chosen.values() if what[1].kind != "hand"]
     entries = [f'  {{"PMPI_{name}", reinterpret_cast<void*>(&wrap_{name}), '

@@ -91,6 +91,14 @@ Volume exchange(const Place& place, Count count, MPI_Datatype type, int dest, in
 }
 
 template <class Count>
+Volume both(const Place& place, Count scount, MPI_Datatype stype, int dest, int tag, Count rcount,
+            MPI_Datatype rtype, int source) noexcept {
+  auto volume = to(place, scount, stype, dest, tag);
+  volume.received = source == MPI_PROC_NULL ? 0 : bytes(rcount, rtype);
+  return volume;
+}
+
+template <class Count>
 Volume broadcast(const Place& place, Count count, MPI_Datatype type, int root) noexcept {
   const auto part = part_of(place, root);
   if (part == Part::none) return {};

@@ -98,7 +98,7 @@ RankSummary summary_of(const trace::RankProfile& rank) {
   result.rank = rank.rank;
   result.host = rank.host;
   result.complete = rank.closed;
-  result.calls = rank.all.calls;
+  result.calls = trace::communicating_calls(rank);
   result.sent = rank.all.sent;
   result.received = rank.all.received;
   result.elapsed_s = rank.elapsed_ns * kNs;

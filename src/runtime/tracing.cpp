@@ -7,6 +7,7 @@
 
 #include <sinew/algorithms.hpp>
 #include <sinew/error.hpp>
+#include "base/roles.hpp"
 #include "trace/recorder.hpp"
 #include "transport/descriptor.hpp"
 
@@ -46,6 +47,7 @@ std::shared_ptr<Observer> trace_to(const std::string& folder, int rank, int size
   writer.note(trace::NoteKind::info, 0, "host=" + host_name());
   for (const auto& algorithm : algorithms())
     writer.note(trace::NoteKind::algorithm, algorithm_key(algorithm.name), algorithm.name);
+  for (const auto role : kRoles) writer.note(trace::NoteKind::label, role_tag(role), role);
   return recorder;
 }
 

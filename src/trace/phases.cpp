@@ -116,9 +116,13 @@ std::vector<RoundCall> pattern_of(const Trace& trace, std::span<const RecordedCa
     auto found = std::find_if(pattern.begin(), pattern.end(), [&](const RoundCall& known) {
       return known.routine == routine && (sizes_vary || known.bytes == key.bytes);
     });
-    if (found == pattern.end()) found = pattern.insert(found, {routine, key.bytes, 0, 0});
+    const auto took = static_cast<double>(call->duration_ns);
+    if (found == pattern.end())
+      found = pattern.insert(found, {routine, key.bytes, 0, 0, took, took});
     ++found->calls;
-    found->mean_ns += static_cast<double>(call->duration_ns);
+    found->mean_ns += took;
+    found->shortest_ns = std::min(found->shortest_ns, took);
+    found->longest_ns = std::max(found->longest_ns, took);
   }
   for (auto& call : pattern) {
     call.mean_ns /= static_cast<double>(call.calls);
@@ -143,6 +147,7 @@ Phase phase_of(const Trace& trace, const std::vector<const RecordedCall*>& calls
   }
   const auto rounds = static_cast<double>(loop.rounds);
   phase.mean_ns = std::accumulate(lengths.begin(), lengths.end(), 0.0) / rounds;
+  phase.rounds_ns = lengths;
   std::sort(lengths.begin(), lengths.end());
   phase.median_ns = lengths[lengths.size() / 2];
   phase.p95_ns = lengths[(lengths.size() - 1) * 95 / 100];

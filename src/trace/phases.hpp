@@ -13,7 +13,7 @@ struct RoundCall {
   std::string routine;
   std::uint64_t bytes = 0;  // where sizes vary: of the first
   std::size_t calls = 0;
-  double mean_ns = 0;  // of one call
+  double mean_ns = 0, shortest_ns = 0, longest_ns = 0;  // of one call
 };
 
 /// Rounds that are alike, one after the other. Another phase begins where the pattern changes.
@@ -24,6 +24,7 @@ struct Phase {
   double begin_ns = 0;      // since the trace was opened
   double mean_ns = 0, median_ns = 0, p95_ns = 0, longest_ns = 0;  // of a round
   double in_calls_ns = 0;                                         // of the mean, in these calls
+  std::vector<double> rounds_ns;  // how long each one took, in order
   std::vector<RoundCall> pattern;
 };
 

@@ -33,10 +33,12 @@ struct ProfileKey {
   std::uint32_t communicator = 0;
   std::uint64_t bytes = 0;
   int peer = -1;
+  std::uint64_t tag = 0;  // of messages; of our own collectives the caller's
   std::string label, region;
   friend bool operator<(const ProfileKey& a, const ProfileKey& b) {
     const auto tied = [](const ProfileKey& key) {
-      return std::tie(key.routine, key.communicator, key.bytes, key.peer, key.label, key.region);
+      return std::tie(key.routine, key.communicator, key.bytes, key.peer, key.tag, key.label,
+                      key.region);
     };
     return tied(a) < tied(b);
   }
@@ -89,8 +91,14 @@ Profile summarize(const std::vector<Trace>& traces);
 /// Sums over ranks what each rank's `routines` and `rows` hold, and puts ranks in order.
 void sum_over_ranks(Profile& profile);
 
-/// Not for what begins and ends MPI, for files, and for steps of a collective that counts itself.
+/// Moves nothing and waits for nobody, as MPI_Comm_rank; or begins and ends MPI.
+bool is_local(std::string_view routine);
+
+/// Not for local calls, for files, and for steps of a collective that counts itself.
 bool is_communication(std::string_view routine);
+
+/// Calls of a rank that are not local; all where only their sum is known.
+std::uint64_t communicating_calls(const RankProfile& rank);
 
 /// A number in `info`, if it is there and is one.
 std::optional<double> info_number(const RankProfile& rank, const std::string& key);

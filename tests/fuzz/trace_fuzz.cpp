@@ -5,7 +5,7 @@
 
 #include <sinew/error.hpp>
 #include "require.hpp"
-#include "trace/reader.hpp"
+#include "trace/profile.hpp"
 
 using namespace sinew;
 
@@ -26,6 +26,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t byte
       require(record.counter < read.counters.size(), "every record has its counters");
     for (const auto& [id, text] : read.notes)
       require(text.size() <= file.size(), "notes come from the file");
+    // Twice, as of two ranks: clocks are compared, messages matched and loops looked for.
+    require(trace::summarize({read, read}).ranks.size() == 2, "a trace is of one rank");
   } catch (const Error& error) {
     require(error.code() == Errc::invalid_argument, "what is no trace is an invalid argument");
   }

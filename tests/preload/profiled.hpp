@@ -21,15 +21,20 @@ struct Mpi {
   std::string name;
   std::string calls;    // tests/programs/mpi_calls.cpp
   std::string classes;  // tests/programs/mpi_classes.cpp
+  std::string large;    // the same with large counts; empty: this MPI has none
+  std::string wrapped;  // what was generated for it
+  std::string answers;  // tests/programs/mpi_answers.cpp
 };
 
 inline std::vector<Mpi> installed() {
   std::vector<Mpi> all;
 #ifdef SINEW_MPI_CALLS_OPENMPI
-  all.push_back({"openmpi", SINEW_MPI_CALLS_OPENMPI, SINEW_MPI_CLASSES_OPENMPI});
+  all.push_back({"openmpi", SINEW_MPI_CALLS_OPENMPI, SINEW_MPI_CLASSES_OPENMPI,
+                 SINEW_MPI_LARGE_OPENMPI, SINEW_WRAPPERS_OPENMPI, SINEW_MPI_ANSWERS_OPENMPI});
 #endif
 #ifdef SINEW_MPI_CALLS_MPICH
-  all.push_back({"mpich", SINEW_MPI_CALLS_MPICH, SINEW_MPI_CLASSES_MPICH});
+  all.push_back({"mpich", SINEW_MPI_CALLS_MPICH, SINEW_MPI_CLASSES_MPICH, SINEW_MPI_LARGE_MPICH,
+                 SINEW_WRAPPERS_MPICH, SINEW_MPI_ANSWERS_MPICH});
 #endif
   return all;
 }

@@ -99,12 +99,25 @@ void training_steps(int steps) {
   }
 }
 
-// Allreduces without end; how many are done stands in a file that outlives the process.
-void call_until_killed(const char* path) {
+// An end without MPI_Finalize.
+void end_badly(const std::string& how) {
+  if (how == "abort") MPI_Abort(MPI_COMM_WORLD, 9);
+  if (how == "exit") ::_exit(7);
+  ::raise(how == "segfault" ? SIGSEGV : SIGKILL);
+}
+
+// Allreduces without end; how many are done stands in a file that outlives the process. With `how`
+// a second thread ends the process, after a while and in the middle of whatever the first one does.
+void call_until_the_end(const char* path, const std::string& how, int microseconds) {
   const int file = ::open(path, O_RDWR | O_CREAT | O_TRUNC, 0600);
   if (file < 0 || ::ftruncate(file, sizeof(std::uint64_t)) != 0) return;
   auto* const done = static_cast<volatile std::uint64_t*>(
       ::mmap(nullptr, sizeof(std::uint64_t), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0));
+  if (!how.empty())
+    std::thread([&how, microseconds] {
+      ::usleep(static_cast<useconds_t>(microseconds));
+      end_badly(how);
+    }).detach();
   double value = 1, sum = 0;
   for (;;) {
     MPI_Allreduce(&value, &sum, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_SELF);
@@ -115,22 +128,12 @@ void call_until_killed(const char* path) {
   }
 }
 
-// So many allreduces, then an end without MPI_Finalize.
-void end_badly(const std::string& how, int calls) {
-  double value = 1, sum = 0;
-  for (int i = 0; i < calls; ++i)
-    MPI_Allreduce(&value, &sum, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_SELF);
-  if (how == "abort") MPI_Abort(MPI_COMM_WORLD, 9);
-  if (how == "exit") ::_exit(7);
-  ::raise(how == "segfault" ? SIGSEGV : SIGKILL);
-}
-
 }  // namespace
 
 int main(int argc, char** argv) {
   const std::string mode = argc > 1 ? argv[1] : "big";
   const int number = argc > 2 ? std::atoi(argv[2]) : 1000;
-  if (mode == "threads") {
+  if (mode == "threads" || mode == "forever") {
     int provided = 0;
     MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided);
   } else {
@@ -151,9 +154,9 @@ int main(int argc, char** argv) {
     training_steps(number);
     MPI_Pcontrol(0);
   } else if (mode == "forever" && argc > 2) {
-    call_until_killed(argv[2]);
+    call_until_the_end(argv[2], argc > 4 ? argv[3] : "", argc > 4 ? std::atoi(argv[4]) : 0);
   } else {
-    end_badly(mode, number);
+    end_badly(mode);
   }
   MPI_Finalize();
   return mode == "status" ? 3 : 0;

@@ -14,6 +14,7 @@
 
 #include <sinew/error.hpp>
 #include "base/text.hpp"
+#include "torch/speech.hpp"
 #include "torch/torch_learner.hpp"
 
 namespace sinew {
@@ -108,12 +109,21 @@ std::unique_ptr<Learner> make_cnn(const ModelOptions& options) {
   return learn_classes(std::make_unique<Cnn>(options));
 }
 
+template <std::int64_t Channels, std::int64_t Hidden, std::int64_t Layers>
+std::unique_ptr<Learner> make_speech(const ModelOptions& options) {
+  return learn_sequences(make_speech_net(options.seed, {Channels, Hidden, Layers}));
+}
+
 constexpr ModelInfo kModels[] = {
     {"tiny", "dense layers 10-20-10: next to nothing to compute or send", 430, "rows", make_tiny},
     {"mlp", "dense layers 784-1024-384-10: much to send for what it computes", 1'201'290, "fashion",
      make_mlp},
     {"cnn", "two convolutions and two dense layers: much to compute for what it sends", 1'199'882,
      "fashion", make_cnn},
+    {"ctc-small", "letters of sound: two convolutions, 2 LSTM layers of 128", 391'944, "tones",
+     make_speech<8, 128, 2>},
+    {"ctc-mid", "the same with 3 layers of 256", 2'069'392, "tones", make_speech<16, 256, 3>},
+    {"lstman4", "the same with 5 layers of 800", 27'569'568, "tones", make_speech<32, 800, 5>},
 };
 
 }  // namespace

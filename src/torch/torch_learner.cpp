@@ -4,13 +4,18 @@
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/argmax.h>
 #include <ATen/ops/cross_entropy_loss.h>
+#include <ATen/ops/ctc_loss.h>
 #include <ATen/ops/from_blob.h>
 #include <ATen/ops/full.h>
+#include <ATen/ops/log_softmax.h>
 #include <ATen/ops/ne.h>
 #include <ATen/ops/sum.h>
 #include <torch/csrc/autograd/function.h>
 #include <torch/csrc/autograd/function_hook.h>
 #include <torch/csrc/autograd/variable.h>
+
+#include "torch/speech.hpp"
+#include "train/transcript.hpp"
 
 namespace sinew {
 namespace {
@@ -40,10 +45,54 @@ class GradientIsThere final : public torch::autograd::FunctionPostHook {
   std::size_t parameter_;
 };
 
+// A view of a batch, which outlives it; torch has no view that cannot be written to.
+at::Tensor view_of(const std::vector<std::int64_t>& numbers) {
+  return at::from_blob(const_cast<std::int64_t*>(numbers.data()),
+                       {static_cast<std::int64_t>(numbers.size())}, at::kLong);
+}
+
+/// What scores are good for: the sum of the samples' losses, and how many labels are wrong.
+struct Task {
+  at::Tensor (*loss)(const at::Tensor& scores, const Batch& batch);
+  void (*count)(const at::Tensor& scores, const Batch& batch, Score& score);
+};
+
+at::Tensor class_loss(const at::Tensor& scores, const Batch& batch) {
+  return at::cross_entropy_loss(scores, view_of(batch.labels), {}, at::Reduction::Sum);
+}
+void count_classes(const at::Tensor& scores, const Batch& batch, Score& score) {
+  score.labels = batch.labels.size();
+  score.errors = static_cast<std::uint64_t>(
+      scores.argmax(1).ne(view_of(batch.labels)).sum().item<std::int64_t>());
+}
+
+std::vector<std::int64_t> frames_of(const Batch& batch) {
+  std::vector<std::int64_t> frames;
+  for (const auto length : batch.input_lengths) frames.push_back(speech_frames(length));
+  return frames;
+}
+at::Tensor sequence_loss(const at::Tensor& scores, const Batch& batch) {
+  return at::ctc_loss(at::log_softmax(scores, 2), view_of(batch.labels), frames_of(batch),
+                      batch.label_lengths, 0, at::Reduction::Sum, true);
+}
+void count_letters(const at::Tensor& scores, const Batch& batch, Score& score) {
+  const auto best = scores.argmax(2).transpose(0, 1).contiguous();  // samples x frames
+  const auto frames = frames_of(batch);
+  auto labels = std::span<const std::int64_t>(batch.labels);
+  for (std::size_t i = 0; i < frames.size(); ++i) {
+    const auto* row = best.data_ptr<std::int64_t>() + static_cast<std::int64_t>(i) * best.size(1);
+    const auto right = labels.first(static_cast<std::size_t>(batch.label_lengths[i]));
+    labels = labels.subspan(right.size());
+    score.errors += edit_distance(collapse({row, static_cast<std::size_t>(frames[i])}), right);
+    score.labels += right.size();
+  }
+}
+
 class TorchLearner final : public Learner {
  public:
-  explicit TorchLearner(std::unique_ptr<Net> net)
-      : net_(std::move(net)),
+  TorchLearner(std::unique_ptr<Net> net, const Task& task)
+      : task_(task),
+        net_(std::move(net)),
         parameters_(specs_of(net_->parameters())),
         buffers_(specs_of(net_->buffers())) {}
 
@@ -72,7 +121,7 @@ class TorchLearner final : public Learner {
               const Ready& ready) override {
     at::manual_seed(random_key);
     const auto scores = net_->forward(inputs_of(batch), true);
-    const auto loss = loss_of(scores, batch);
+    const auto loss = task_.loss(scores, batch);
     ready_ = &ready;
     loss.backward(at::full({}, scale, at::kFloat));
     ready_ = nullptr;
@@ -86,10 +135,9 @@ class TorchLearner final : public Learner {
     const at::NoGradGuard no_gradients;
     const auto scores = net_->forward(inputs_of(batch), false);
     Score score;
-    score.samples = score.labels = batch.samples();
-    score.loss = loss_of(scores, batch).item<float>();
-    score.errors = static_cast<std::uint64_t>(
-        scores.argmax(1).ne(labels_of(batch)).sum().item<std::int64_t>());
+    score.samples = batch.samples();
+    score.loss = task_.loss(scores, batch).item<float>();
+    task_.count(scores, batch, score);
     return score;
   }
 
@@ -100,18 +148,11 @@ class TorchLearner final : public Learner {
     there.copy_(tensor);
     tensor.set_data(there);
   }
-  // Views of a batch, which outlives them; torch has no view that cannot be written to.
   static at::Tensor inputs_of(const Batch& batch) {
     return at::from_blob(const_cast<float*>(batch.inputs.data()), batch.shape);
   }
-  static at::Tensor labels_of(const Batch& batch) {
-    return at::from_blob(const_cast<std::int64_t*>(batch.labels.data()),
-                         {static_cast<std::int64_t>(batch.labels.size())}, at::kLong);
-  }
-  static at::Tensor loss_of(const at::Tensor& scores, const Batch& batch) {
-    return at::cross_entropy_loss(scores, labels_of(batch), {}, at::Reduction::Sum);
-  }
 
+  Task task_;
   std::unique_ptr<Net> net_;
   std::vector<TensorSpec> parameters_, buffers_;
   std::vector<std::shared_ptr<torch::autograd::Node>> accumulators_;
@@ -121,7 +162,10 @@ class TorchLearner final : public Learner {
 }  // namespace
 
 std::unique_ptr<Learner> learn_classes(std::unique_ptr<Net> net) {
-  return std::make_unique<TorchLearner>(std::move(net));
+  return std::make_unique<TorchLearner>(std::move(net), Task{class_loss, count_classes});
+}
+std::unique_ptr<Learner> learn_sequences(std::unique_ptr<Net> net) {
+  return std::make_unique<TorchLearner>(std::move(net), Task{sequence_loss, count_letters});
 }
 
 }  // namespace sinew

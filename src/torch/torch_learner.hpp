@@ -11,5 +11,7 @@ namespace sinew {
 
 /// Cross entropy over classes, one label a sample.
 std::unique_ptr<Learner> learn_classes(std::unique_ptr<Net> net);
+/// Connectionist temporal classification, a sequence of labels a sample.
+std::unique_ptr<Learner> learn_sequences(std::unique_ptr<Net> net);
 
 }  // namespace sinew

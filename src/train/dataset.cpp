@@ -9,6 +9,7 @@
 #include "base/text.hpp"
 #include "train/idx.hpp"
 #include "train/synthetic.hpp"
+#include "train/tones.hpp"
 
 namespace sinew {
 namespace {
@@ -20,6 +21,7 @@ constexpr DataInfo kSources[] = {
     {"idx:DIR", "images of your own: train- and t10k-, as MNIST names its files"},
     {"synthetic", "ten blurred patterns with noise, 28 x 28, made from the seed"},
     {"rows", "1,000 rows of ten normal numbers, labelled by their sum"},
+    {"tones", "spelled words as patterns of frequencies, made from the seed"},
 };
 constexpr const char* kFashion = "/usr/share/datasets/fashion-mnist";
 
@@ -58,6 +60,7 @@ Data open_data(std::string_view name, std::uint64_t seed) {
   if (kind.starts_with("idx:")) return open_images(kind.substr(4), most);
   if (kind == "synthetic") return make_patterns(most == 0 ? 8192 : most, seed);
   if (kind == "rows") return make_rows(most == 0 ? 1000 : most, seed);
+  if (kind == "tones") return make_tones(most == 0 ? 1000 : most, seed);
   std::vector<std::string_view> names;
   for (const auto& source : kSources) names.push_back(source.name);
   throw Error(Errc::invalid_argument, unknown("data", name, names));

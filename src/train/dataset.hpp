@@ -30,8 +30,8 @@ struct Data {
   std::unique_ptr<Dataset> train, test;
 };
 
-/// "fashion", "idx:DIR", "synthetic", "rows", each with ":N" to use the first N training samples
-/// only (and N / 4 of the others). Throws Error{invalid_argument} for an unknown word, and
+/// "fashion", "idx:DIR", "synthetic", "rows", "tones", each with ":N" to use the first N training
+/// samples only (and N / 4 of the others). Throws Error{invalid_argument} for an unknown word, and
 /// Error{system} that names the package to install where files are missing.
 Data open_data(std::string_view name, std::uint64_t seed);
 

@@ -177,6 +177,7 @@ class Training {
   }
 
   void compare_parameters(const std::string& when) {
+    share_buffers();
     const auto mine = memory_.hash();
     result_.hashes.resize(static_cast<std::size_t>(communicator_.size()));
     communicator_.allgather(std::span<const std::uint64_t>(&mine, 1), std::span(result_.hashes));

@@ -6,6 +6,7 @@
 #include <map>
 
 #include <sinew/error.hpp>
+#include "train/dataset.hpp"
 
 namespace sinew {
 namespace {
@@ -23,7 +24,8 @@ TEST(Models, have_exactly_the_parameters_they_say) {
 
 TEST(Models, have_the_parameters_of_what_they_repeat) {
   const std::map<std::string_view, std::uint64_t> expected{
-      {"tiny", 430}, {"mlp", 1'201'290}, {"cnn", 1'199'882}};
+      {"tiny", 430},          {"mlp", 1'201'290},     {"cnn", 1'199'882},
+      {"ctc-small", 391'944}, {"ctc-mid", 2'069'392}, {"lstman4", 27'569'568}};
   for (const auto& [name, parameters] : expected)
     EXPECT_EQ(parameters_of(*find_model(name).make({})), parameters) << name;
 }
@@ -40,6 +42,17 @@ TEST(Models, have_the_tensors_of_what_they_repeat) {
                                                        {"dense1.bias", 512},
                                                        {"dense2.weight", 5120},
                                                        {"dense2.bias", 40}}));
+}
+
+TEST(Models, lstman4_has_forty_tensors_and_the_statistics_of_what_it_repeats) {
+  const auto model = find_model("lstman4").make({});
+  EXPECT_EQ(model->parameters().size(), 40U);
+  std::size_t largest = 0, statistics = 0;
+  for (const auto& parameter : model->parameters())
+    largest = std::max(largest, parameter.elements());
+  for (const auto& buffer : model->buffers()) statistics += buffer.elements();
+  EXPECT_EQ(largest, 3200U * 1312);
+  EXPECT_EQ(statistics, 8128U);  // without the counters that torch keeps besides
 }
 
 /// A learner with memory of its own.
@@ -125,6 +138,30 @@ TEST(Learners, drop_out_by_the_key_alone) {
   c.learner->learn(batch, 1, 8, [](std::size_t) {});
   EXPECT_EQ(a.gradients, b.gradients);
   EXPECT_NE(a.gradients, c.gradients);
+}
+
+TEST(Learners, of_sequences_learn_and_count_letters) {
+  Alone alone("ctc-small");
+  const auto data = open_data("tones:4", 1);
+  Batch batch;
+  const std::uint32_t which[] = {0, 1, 2, 3};
+  data.train->fill(which, batch);
+  double first = 0, last = 0;
+  for (int step = 0; step < 8; ++step) {
+    last = alone.learner->learn(batch, 0.25F, 1, [](std::size_t) {}).loss;
+    if (step == 0) first = last;
+    for (std::size_t i = 0; i < alone.parameters.size(); ++i)
+      for (std::size_t k = 0; k < alone.parameters[i].size(); ++k) {
+        alone.parameters[i][k] -= 0.005F * alone.gradients[i][k];
+        alone.gradients[i][k] = 0;
+      }
+  }
+  EXPECT_LT(last, 0.7 * first);
+  const auto score = alone.learner->evaluate(batch);
+  EXPECT_EQ(score.labels, batch.labels.size());
+  EXPECT_EQ(score.samples, 4U);
+  EXPECT_GT(score.errors, 0U);
+  EXPECT_NE(alone.buffers[0], std::vector<float>(alone.buffers[0].size())) << "statistics";
 }
 
 }  // namespace

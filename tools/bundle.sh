@@ -12,10 +12,10 @@ to=${2:-build/device}
 rm -rf "$to"
 mkdir -p "$to"/{bin,lib,include}
 
-modules=(libhwy hwloc libxxhash libcrypto libssl liblz4 libzstd zlib fmt)
+modules=(libhwy hwloc libxxhash libcrypto libssl liblz4 libzstd zlib tomlplusplus fmt)
 # shellcheck disable=SC2046
 g++ -shared -o "$to/lib/libsinew.so" -Wl,--whole-archive "$build/libsinew.a" \
-  -Wl,--no-whole-archive $(pkg-config --libs "${modules[@]}") -pthread -ldl -s
+  -Wl,--no-whole-archive $(pkg-config --libs "${modules[@]}") -pthread -ldl -s -Wl,-z,defs
 cp "$build/bin/sinew" "$to/bin/"
 strip "$to/bin/sinew"
 # Everything but what every system has: the C and C++ libraries.

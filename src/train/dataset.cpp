@@ -44,7 +44,8 @@ Data open_fashion(std::size_t most) {
 }
 
 Data open_spoken(std::size_t most, const DataOptions& options) {
-  const fs::path cache = options.cache.empty() ? fs::temp_directory_path() : options.cache;
+  const fs::path cache =
+      options.cache.empty() ? fs::temp_directory_path() : fs::path(options.cache);
   const auto folder = cache / fmt::format("speech-{}", options.seed);
   make_speech(folder, most, most / 4 + 1, options.seed, options.say);
   return open_speech(folder, most, options.seed);

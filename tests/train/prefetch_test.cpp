@@ -42,6 +42,8 @@ TEST(Prefetched, hands_over_what_was_expected_and_makes_what_was_not) {
     data.expect(next);
     if (i % 10 == 9) data.expect(now);  // another mind: the next fill is none of these
   }
+  const std::uint32_t last[] = {199 % 50, 199 % 7};
+  data.fill(last, batch);  // it waits for what is under way
   EXPECT_EQ(ahead, 220);
 }
 

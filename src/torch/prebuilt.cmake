@@ -27,7 +27,7 @@ set_target_properties(PkgConfig::xxhash PROPERTIES IMPORTED_LOCATION ${xxhash_li
 
 find_program(python NAMES python3 REQUIRED)
 execute_process(COMMAND ${python} -c
-  "import torch, os; print(os.path.dirname(torch.__file__), torch.__version__, int(torch._C._GLIBCXX_USE_CXX11_ABI), sep=';')"
+  "import torch, os; print(os.path.dirname(torch.__file__), torch.__version__, int(getattr(torch._C, '_GLIBCXX_USE_CXX11_ABI', 1)), sep=';')"
   OUTPUT_VARIABLE found OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
 list(GET found 0 torch_root)
 list(GET found 1 Torch_VERSION)

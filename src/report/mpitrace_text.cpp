@@ -53,10 +53,18 @@ double mpitrace_bytes(const Profile& profile, const ProfileKey& key, const Total
   return mean;
 }
 
+/// mpitrace lists local calls, too, and not what begins and ends MPI.
+bool is_listed(std::string_view routine) {
+  constexpr std::string_view kNever[] = {
+      "MPI_Init",     "MPI_Init_thread",  "MPI_Finalize",         "MPI_Abort",
+      "MPI_Pcontrol", "MPI_Session_init", "MPI_Session_finalize", "step"};
+  return std::find(std::begin(kNever), std::end(kNever), routine) == std::end(kNever);
+}
+
 Routines routines_of(const Profile& profile, const RankProfile& rank) {
   Routines routines;
   for (const auto& [name, totals] : rank.routines)
-    if (trace::is_communication(name) || name.starts_with("MPI_File_"))
+    if (is_listed(name))
       routines[name].all = {totals.calls, as_double(totals.bytes), totals.total_ns};
   for (const auto& [key, totals] : rank.rows) {
     const auto found = routines.find(key.routine);

@@ -25,6 +25,8 @@ struct Phase {
   double mean_ns = 0, median_ns = 0, p95_ns = 0, longest_ns = 0;  // of a round
   double in_calls_ns = 0;                                         // of the mean, in these calls
   std::vector<RoundCall> pattern;
+  std::vector<std::uint64_t>
+      starts_ns;  // of each round and the end of the last, on the host's clock
 };
 
 /// The phases of the thread that communicates most, in order; empty where nothing repeats three

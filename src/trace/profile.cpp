@@ -8,6 +8,7 @@
 #include <cstdlib>
 
 #include <sinew/trace.hpp>
+#include "trace/activity.hpp"
 #include "trace/arrivals.hpp"
 #include "trace/clocks.hpp"
 
@@ -190,11 +191,7 @@ void Totals::add(const Totals& other) {
 }
 
 bool is_communication(std::string_view routine) {
-  if (routine.starts_with("MPI_File_") || routine == "step") return false;
-  for (const std::string_view other : {"MPI_Init", "MPI_Init_thread", "MPI_Finalize", "MPI_Abort",
-                                       "MPI_Session_init", "MPI_Session_finalize", "MPI_Pcontrol"})
-    if (routine == other) return false;
-  return true;
+  return activity_of(routine) == Activity::communication;
 }
 
 std::optional<double> info_number(const RankProfile& rank, const std::string& key) {
@@ -224,8 +221,12 @@ void sum_over_ranks(Profile& profile) {
   }
 }
 
-Profile summarize(const std::vector<Trace>& unordered) {
-  std::vector<Trace> traces = unordered;
+Profile summarize(const std::vector<Trace>& traces) {
+  auto copy = traces;
+  return summarize_in_place(copy);
+}
+
+Profile summarize_in_place(std::vector<Trace>& traces) {
   std::stable_sort(traces.begin(), traces.end(), [](const Trace& a, const Trace& b) {
     return rank_of(a).rank < rank_of(b).rank;
   });

@@ -85,11 +85,13 @@ inline bool is_too_short(const Totals& totals, double own_cost_ns) {
 }
 
 Profile summarize(const std::vector<Trace>& traces);
+/// The same, and leaves the traces by rank, on one clock, and each record with what it waited.
+Profile summarize_in_place(std::vector<Trace>& traces);
 
 /// Sums over ranks what each rank's `routines` and `rows` hold, and puts ranks in order.
 void sum_over_ranks(Profile& profile);
 
-/// Not for what begins and ends MPI, for files, and for steps of a collective that counts itself.
+/// Not for what begins and ends MPI, asks it something, or is part of a call that counts itself.
 bool is_communication(std::string_view routine);
 
 /// A number in `info`, if it is there and is one.

@@ -126,7 +126,7 @@ TEST_P(Profiler, waiting_is_told_from_transfer_and_shown_on_a_screen) {
     EXPECT_NEAR(row["waited_by_rank_ns"][rank].get<double>(), by_hand[rank], 0.1e9) << rank;
 }
 
-TEST_P(Profiler, a_late_sender_is_named_and_a_loop_is_found) {
+TEST_P(Profiler, names_a_late_sender_finds_a_loop_follows_a_request_and_keeps_regions) {
   const auto ran = profile(2, {"late", "50"}, {"--label", "tag=5:VALUE"});
   EXPECT_TRUE(has(ran.out, "late sender: rank 1 let rank 0 wait")) << ran.out;
   EXPECT_TRUE(has(ran.out, "5 x Allreduce 8 B")) << ran.out;
@@ -142,10 +142,17 @@ TEST_P(Profiler, a_late_sender_is_named_and_a_loop_is_found) {
   EXPECT_GE(phase["rounds"], 48);
   EXPECT_GT(profile["own_cost_ns"].get<double>(), 1);
   EXPECT_LT(profile["own_cost_ns"].get<double>(), 10'000);
-  for (const auto& row : profile["rows"])
-    if (row["routine"] == "MPI_Send" || row["routine"] == "MPI_Recv") {
-      EXPECT_EQ(row.value("label", ""), "VALUE");
-    }
+  for (const auto& row : profile["rows"]) {
+    const bool is_labelled = row.value("label", "") == "VALUE";
+    const auto region = row.value("region", "");
+    EXPECT_TRUE(row["routine"] != "MPI_Recv" || is_labelled) << row;
+    EXPECT_TRUE(row["routine"] != "MPI_Allreduce" || region == "1") << row;
+    EXPECT_TRUE(row["routine"] != "MPI_Barrier" || region.empty()) << row;
+  }
+  const auto followed = routine(profile, "MPI_Irecv");
+  EXPECT_GT(followed["in_flight_ns"].get<double>(), 45e6)
+      << "posted 50 ms before it was waited for";
+  EXPECT_LT(followed["blocked_ns"].get<double>(), 0.5 * followed["in_flight_ns"].get<double>());
 }
 
 TEST_P(Profiler, both_fortran_bindings_are_counted_once) {

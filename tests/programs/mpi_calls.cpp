@@ -77,6 +77,19 @@ void late_sender() {
   }
 }
 
+// Rank 0 does something else for 50 ms while a message comes.
+void overlap() {
+  int value = 0;
+  MPI_Request request;
+  if (rank == 0) {
+    MPI_Irecv(&value, 1, MPI_INT, 1, 6, MPI_COMM_WORLD, &request);
+    ::usleep(50'000);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+  } else if (rank == 1) {
+    MPI_Send(&value, 1, MPI_INT, 0, 6, MPI_COMM_WORLD);
+  }
+}
+
 // A step of data-parallel training that agrees by many small allreduces.
 void training_steps(int steps) {
   std::vector<double> data(100'000), sum(100'000);
@@ -133,7 +146,10 @@ int main(int argc, char** argv) {
     skew();
   } else if (mode == "late") {
     late_sender();
+    overlap();
+    MPI_Pcontrol(1);
     training_steps(number);
+    MPI_Pcontrol(0);
   } else if (mode == "forever" && argc > 2) {
     call_until_killed(argv[2]);
   } else {

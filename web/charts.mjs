@@ -114,7 +114,7 @@ function heat() {
   const fixed = {x: "index", y: "rank"};
   put("chart-heat", `Share of ${what} of each rank over time`, {
     width: width(), height: 80 + 20 * ranks.length, marginLeft: 60, marginBottom: 44, padding: .02,
-    x: {label: "seconds from the start", type: "band", ticks: share[0].map((_, index) => index).filter(index => index % 8 === 0), tickFormat: index => (index * cell_s).toPrecision(2)},
+    x: {label: "seconds from the start", type: "band", ticks: share[0].map((_, index) => index).filter(index => index % 8 === 0), tickFormat: index => `${Number((index * cell_s).toPrecision(2))}`},
     y: {label: "rank", type: "band"},
     marks: [cell(cells, {...fixed, fill: "var(--low)"}),
       cell(cells, {...fixed, fill: "var(--high)", fillOpacity: "value", title: d => `rank ${d.rank} at ${seconds(d.index * cell_s)}: ${(100 * d.value).toFixed(0)} % ${what}`})]});

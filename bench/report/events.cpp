@@ -21,8 +21,8 @@ void write_rank(const std::string& folder, int rank, int ranks, std::uint64_t ev
   info(fmt::format("size={}", ranks));
   info(fmt::format("host=node{}", rank / 4));
   info("command=events");
-  const char* const names[] = {"", "compute", "data", "MPI_Isend", "MPI_Irecv", "MPI_Waitall",
-                               "MPI_Allreduce", "iteration"};
+  const char* const names[] = {"",          "compute",     "data",          "MPI_Isend",
+                               "MPI_Irecv", "MPI_Waitall", "MPI_Allreduce", "iteration"};
   for (std::uint16_t i = 1; i < 8; ++i) writer.note(trace::NoteKind::routine, i, names[i]);
   writer.note(trace::NoteKind::communicator, 1, fmt::format("world\nsize={}", ranks));
   std::uint64_t now = trace::monotonic_ns();

@@ -3,14 +3,13 @@
 #include <fmt/format.h>
 #include <spawn.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include <cstdio>
 #include <cstdlib>
 
 #include "cli/verbs.hpp"
 #include "measure/peers.hpp"
-
-extern char** environ;  // NOLINT(readability-redundant-declaration)
 
 namespace sinew {
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 
 #include <sinew/error.hpp>
 #include "cli/profile_folder.hpp"
@@ -18,8 +19,8 @@ RunSide read_side(const std::string& folder, const report::SummaryOptions& optio
     const auto configuration = report::configuration_of(profile);
     if (!side.side.runs.empty() && configuration != side.configuration)
       throw Error(Errc::invalid_argument,
-                  fmt::format("{} holds runs of different configurations, which have no mean:\n{}"
-                              "\nand\n{}",
+                  fmt::format("{} holds runs of different configurations, which have no mean: {} "
+                              "and {}",
                               folder, side.configuration, configuration));
     side.configuration = configuration;
     side.side.runs.push_back(report::summarize(profile, traces, options));

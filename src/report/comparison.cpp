@@ -57,22 +57,22 @@ std::vector<Measure> measures() {
       {"elapsed", "s", false, Source::measured, [](const Summary& s) { return one(s.elapsed_s); }},
       {"iteration", "s", true, Source::measured,
        [](const Summary& s) { return iterations_of(s, &Split::elapsed_s); }},
-      {"computing, of an iteration", "s", true, Source::measured,
+      {"iteration, computing", "s", true, Source::measured,
        [](const Summary& s) {
          return s.names_compute ? iterations_of(s, &Split::compute_s) : std::vector<double>{};
        }},
-      {"communication of a rank", "s", false, Source::measured,
+      {"communicating", "s", false, Source::measured,
        [](const Summary& s) { return one(communication_of(s)); }},
-      {"waiting of a rank", "s", false, Source::measured,
+      {"waiting", "s", false, Source::measured,
        [](const Summary& s) { return s.waited_share ? one(waited_of(s)) : std::vector<double>{}; }},
-      {"share of time in communication", "share", false, Source::measured,
+      {"communication share", "share", false, Source::measured,
        [](const Summary& s) { return one(s.communication_share); }},
-      {"calls of a rank", "", false, Source::measured,
+      {"calls", "", false, Source::measured,
        [](const Summary& s) {
          return one(static_cast<double>(s.calls) /
                     static_cast<double>(std::max<std::size_t>(s.ranks.size(), 1)));
        }},
-      {"on the wire, of a rank", "bytes", false, Source::modelled,
+      {"on the wire", "bytes", false, Source::modelled,
        [](const Summary& s) { return one(wire_of(s)); }},
   };
 }
@@ -156,7 +156,7 @@ std::string_view word(Verdict verdict) {
     case Verdict::same:
       return "within chance";
     default:
-      return "one sample each";
+      return "not known";
   }
 }
 
@@ -188,10 +188,10 @@ std::string configuration_of(const trace::Profile& profile) {
   std::string text = fmt::format("{} ranks", profile.ranks.size());
   if (profile.ranks.empty()) return text;
   const auto& first = profile.ranks.front();
-  text += "\n" + first.command;
+  text += ", " + first.command;
   for (const auto* const key : {"mpi", "transport", "scheme", "density", "model", "batch"})
     if (const auto found = first.info.find(key); found != first.info.end())
-      text += fmt::format("\n{}={}", key, found->second);
+      text += fmt::format(", {}={}", key, found->second);
   return text;
 }
 
@@ -229,7 +229,8 @@ std::vector<const ComparisonRow*> worse_than(const Comparison& comparison, doubl
 
 TextTable comparison_table(const Comparison& comparison) {
   TextTable table{"Before and after",
-                  fmt::format("Before: {}. After: {}. Ratios are after / before; +- is 95 % of the "
+                  fmt::format("Before: {}. After: {}. Of a rank on average. Ratios are after / "
+                              "before; +- is 95 % of the "
                               "mean. Significance by Welch's test over repeats, or over iterations "
                               "where there is one run each.",
                               comparison.before, comparison.after),

@@ -27,22 +27,24 @@ void check(std::vector<std::string>& found, const Steps& steps) {
     least = std::min(least, share);
     most = std::max(most, share);
     if (phase.median_s > phase.longest_s || phase.split.elapsed_s > phase.longest_s * (1 + 1e-9))
-      found.push_back(fmt::format("iterations of the phase {} take {:.6g} s on average, {:.6g} s at "
-                                  "most",
-                                  phase.name, phase.split.elapsed_s, phase.longest_s));
+      found.push_back(
+          fmt::format("iterations of the phase {} take {:.6g} s on average, {:.6g} s at "
+                      "most",
+                      phase.name, phase.split.elapsed_s, phase.longest_s));
   }
   for (const auto& one : steps.iterations) {
     weighted += one.split.exposed_s();
     elapsed += one.split.elapsed_s;
   }
   if (iterations != steps.iterations.size())
-    found.push_back(fmt::format("the phases have {} iterations of {}", iterations,
-                                steps.iterations.size()));
+    found.push_back(
+        fmt::format("the phases have {} iterations of {}", iterations, steps.iterations.size()));
   const auto share = weighted / std::max(elapsed, 1e-12);
   if (!steps.phases.empty() && (share < least - 1e-6 || share > most + 1e-6))
-    found.push_back(fmt::format("{:.2f} % of all iterations is exposed communication, of the phases "
-                                "between {:.2f} and {:.2f} %",
-                                100 * share, 100 * least, 100 * most));
+    found.push_back(
+        fmt::format("{:.2f} % of all iterations is exposed communication, of the phases "
+                    "between {:.2f} and {:.2f} %",
+                    100 * share, 100 * least, 100 * most));
 }
 
 }  // namespace

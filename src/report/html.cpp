@@ -138,10 +138,11 @@ std::string lanes_html(const Summary& summary) {
   if (marks == 0) return "";
   return fmt::format(
       "<h2>Timeline</h2>\n<p class=\"soft\">{}</p>\n{}<figure id=\"chart-lanes\"></figure>\n",
-      merged == 0 ? "Every recorded call."
-                  : fmt::format("Shown are {} stretches, into which {} were merged: what took most "
-                                "of a moment. sinew report RUN --format perfetto has every call.",
-                                marks, merged),
+      merged == 0
+          ? "Every recorded call."
+          : fmt::format("Shown are {} stretches, into which {} were merged: each part keeps "
+                        "its share. sinew report RUN --format perfetto has every call.",
+                        marks, merged),
       key_html(kPartNames));
 }
 

@@ -1,6 +1,7 @@
 #include "report/lanes.hpp"
 
 #include <algorithm>
+#include <array>
 
 namespace sinew::report {
 namespace {
@@ -45,24 +46,24 @@ std::vector<Piece> pieces_of(const RankTime& rank) {
   return pieces;
 }
 
-/// One piece a cell at most: the part that took most of it, if that is half of it.
+/// One piece a cell at most: the part of which most is still to be shown. So short parts that come
+/// again and again keep their share of the picture.
 std::vector<Piece> merged(const RankTime& rank, const Interval& whole, std::size_t most) {
   const auto cells = cells_of(whole, most);
-  std::vector<double> best(cells.size(), 0);
-  std::vector<int> part(cells.size(), -1);
-  for (std::size_t p = 0; p < rank.parts.size(); ++p) {
-    if (static_cast<Part>(p) == Part::hidden) continue;  // what hides it is shown
-    const auto covered = covered_ns(rank.parts[p], cells);
-    for (std::size_t i = 0; i < cells.size(); ++i)
-      if (covered[i] > best[i]) {
-        best[i] = covered[i];
-        part[i] = static_cast<int>(p);
-      }
-  }
+  constexpr auto kShown = static_cast<std::size_t>(Part::hidden);  // what hides it is shown
+  std::array<std::vector<double>, kShown> covered;
+  for (std::size_t p = 0; p < kShown; ++p) covered[p] = covered_ns(rank.parts[p], cells);
+  std::array<double, kShown> owed{};
   std::vector<Piece> pieces;
   for (std::size_t i = 0; i < cells.size(); ++i) {
-    if (part[i] < 0 || best[i] < 0.5 * cells[i].length()) continue;
-    const auto what = static_cast<Part>(part[i]);
+    std::size_t most_owed = 0;
+    for (std::size_t p = 0; p < kShown; ++p) {
+      owed[p] += covered[p][i];
+      if (owed[p] > owed[most_owed]) most_owed = p;
+    }
+    if (owed[most_owed] < 0.5 * cells[i].length()) continue;
+    owed[most_owed] -= cells[i].length();
+    const auto what = static_cast<Part>(most_owed);
     if (!pieces.empty() && pieces.back().part == what &&
         pieces.back().interval.end_ns == cells[i].begin_ns)
       pieces.back().interval.end_ns = cells[i].end_ns;

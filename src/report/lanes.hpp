@@ -19,8 +19,8 @@ struct Lane {
   std::size_t merged = 0;  // stretches that became part of a longer mark; all are in the timeline
 };
 
-/// Each rank's parts in order. Where there are too many, each cell of time shows what took most of
-/// it.
+/// Each rank's parts in order. Where there are too many, a cell of time shows one part, so that
+/// each keeps its share of the lane.
 std::vector<Lane> lanes_of(std::span<const RankTime> times, std::span<const int> ranks);
 
 /// Shares of the time of each rank, in equal cells of time.

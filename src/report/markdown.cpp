@@ -41,8 +41,8 @@ std::string to_markdown(const Summary& summary, std::string_view title, std::str
   if (summary.findings.empty()) text += "None.\n\n";
   for (const auto& finding : summary.findings) {
     text += fmt::format("### {}\n\n", cell(finding.claim));
-    text += fmt::format("{}{}.\n\n", name(finding.confidence),
-                        finding.benefit ? ". " + cell(benefit_text(*finding.benefit)) : "");
+    text += fmt::format("Confidence: {}.{}\n\n", name(finding.confidence),
+                        finding.benefit ? " " + cell(benefit_text(*finding.benefit)) : "");
     for (const auto& line : finding.arithmetic) text += fmt::format("- {}\n", cell(line));
     for (const auto& line : finding.advice) text += fmt::format("- Advice: {}\n", cell(line));
     if (!finding.command.empty()) text += fmt::format("\n```sh\n{}\n```\n", finding.command);

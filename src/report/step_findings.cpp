@@ -146,7 +146,8 @@ std::optional<Finding> density_not_held(const Summary& summary) {
   const auto* const sparse = phase_named(summary, "sparse");
   const auto steps = sparse == nullptr ? 0.0 : static_cast<double>(sparse->iterations);
   const auto gain = got > target ? steps * exposed * (1 - target / got) : 0;
-  finding.benefit = Benefit{{gain}, {0}, {gain}, "exposed communication in proportion to bytes"};
+  if (gain > 0)
+    finding.benefit = Benefit{{gain}, {0}, {gain}, "exposed communication in proportion to bytes"};
   finding.command = fmt::format("sinew bench sparse --scheme oktopk --density {:g} -p {}", target,
                                 summary.ranks.size());
   finding.chart = "chart-compression";

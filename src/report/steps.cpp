@@ -172,10 +172,21 @@ StepPhase phase_of(std::span<const Iteration> iterations, const Content& content
   return phase;
 }
 
-void name_phases(std::vector<StepPhase>& phases, double dense_wire) {
+/// A gradient of which less travels takes another way than the whole, unless its size is told:
+/// otherwise sizes may differ because the work does. Without marks only a warm-up is known for what
+/// it is: allreduces, then something lighter.
+bool may_be_sparse(const std::vector<Run>& runs, bool marked) {
+  if (!marked && (runs.size() != 2 || runs[0].kind.find("llreduce") == std::string::npos))
+    return false;
+  return std::any_of(runs.begin(), runs.end(),
+                     [&](const Run& run) { return run.kind != runs.front().kind; });
+}
+
+void name_phases(std::vector<StepPhase>& phases, bool ways, double dense_wire) {
   double most = dense_wire;
   for (const auto& phase : phases) most = std::max(most, phase.wire_bytes);
-  const bool differ = std::any_of(phases.begin(), phases.end(),
+  const bool differ = (ways || dense_wire > 0) &&
+                      std::any_of(phases.begin(), phases.end(),
                                   [&](const auto& phase) { return phase.wire_bytes * 2 < most; });
   for (std::size_t i = 0; i < phases.size(); ++i) {
     auto& phase = phases[i];
@@ -224,13 +235,14 @@ Steps find_steps(std::span<const Trace> traces, const trace::Profile& profile,
     one.begin_s = static_cast<double>(windows[i].begin_ns - times.front().whole.begin_ns) * 1e-9;
     contents[i].all_wire = one.wire_bytes;  // of all ranks: one may have less than the others
   }
-  for (const auto& run : runs_of(contents)) {
+  const auto runs = runs_of(contents);
+  for (const auto& run : runs) {
     for (auto i = run.begin; i < run.end; ++i) steps.iterations[i].phase = steps.phases.size();
     steps.phases.push_back(
         phase_of(std::span(steps.iterations).subspan(run.begin, run.end - run.begin),
                  contents[(run.begin + run.end) / 2]));
   }
-  name_phases(steps.phases,
+  name_phases(steps.phases, may_be_sparse(runs, steps.marked),
               dense_bytes > 0
                   ? wire_bytes("allreduce", static_cast<std::uint64_t>(dense_bytes), 0, ranks).value
                   : 0);

@@ -168,7 +168,8 @@ Matrix matrix_of(const Profile& profile) {
   return matrix;
 }
 
-/// Collectives of all ranks that some rank called more often than another; in order ended runs only.
+/// Collectives of all ranks that some rank called more often than another; in order ended runs
+/// only.
 std::vector<std::string> disagreements_of(const Profile& profile) {
   std::map<std::string, std::map<int, std::uint64_t>> calls;  // by routine and rank
   for (const auto& rank : profile.ranks) {
@@ -188,8 +189,8 @@ std::vector<std::string> disagreements_of(const Profile& profile) {
                             [](const auto& a, const auto& b) { return a.second < b.second; });
     if (by_rank.size() != profile.ranks.size() || least->second != most->second)
       found.push_back(
-          fmt::format("{} of all ranks was called {} times by rank {}, {} times by rank {}", routine,
-                      most->second, most->first,
+          fmt::format("{} of all ranks was called {} times by rank {}, {} times by rank {}",
+                      routine, most->second, most->first,
                       by_rank.size() == profile.ranks.size() ? least->second : 0, least->first));
   }
   return found;

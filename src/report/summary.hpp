@@ -161,7 +161,7 @@ struct Summary {
   std::optional<ModelView> model;                                // where there is a network
   std::vector<std::pair<std::string, std::string>> environment;  // what the first rank told
   std::vector<Finding> findings;                                 // the costliest first
-  std::vector<std::string> disagreements;  // of ranks on how often they met
+  std::vector<std::string> disagreements;                        // of ranks on how often they met
   std::vector<std::string> notes;  // what the reader of the figures must know
   std::string verdict;             // one sentence
 };

@@ -46,6 +46,11 @@ std::string table_text(const TextTable& table, std::size_t most_rows = 16) {
   for (; columns < widths.size() && used + widths[columns] + 2 <= kColumns + 2; ++columns)
     used += widths[columns] + 2;
   auto text = "\n" + table.title + "\n";
+  if (table.columns.size() == 2 && widths[0] + widths[1] + 2 > kColumns) {  // sentences
+    for (const auto& row : table.rows)
+      text += wrapped(fmt::format("{}: {}", row[0], row[1]), kColumns, 2) + '\n';
+    return text + wrapped(table.about) + '\n';
+  }
   const auto line = [&](const std::vector<std::string>& cells) {
     std::string row;
     for (std::size_t i = 0; i < columns; ++i)

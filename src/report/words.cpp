@@ -86,7 +86,7 @@ TextTable size_table(const RoutineSummary& routine) {
                           bytes(row.moved), seconds(row.seconds),
                           seconds(row.seconds / static_cast<double>(row.calls))});
   if (left_out > 0) table.about += fmt::format(" The ten most frequent; {} more.", left_out);
-  if (routine.reduction)
+  if (routine.reduction && routine.reduction->first > 1.01)
     table.about += fmt::format(
         " A whole gradient is {:.1f} to {:.0f} times one of its messages, which is not what was "
         "saved.",

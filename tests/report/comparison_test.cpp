@@ -67,7 +67,7 @@ TEST(Comparison, never_averages_what_was_measured_with_what_was_assumed) {
   const auto beside = compare({"a", {run_of(0.1)}}, {"b", {run_of(0.1, 30, true)}});
   EXPECT_EQ(row(beside, "iteration").after.source, Source::assumed);
   ASSERT_FALSE(beside.notes.empty()) << "said beside the ratio";
-  EXPECT_EQ(row(beside, "on the wire, of a rank").before.source, Source::modelled);
+  EXPECT_EQ(row(beside, "on the wire").before.source, Source::modelled);
 }
 
 TEST(Comparison, configurations_differ_by_what_was_run) {

@@ -136,8 +136,9 @@ TEST(Summary, ranks_that_met_a_different_number_of_times_contradict) {
 }
 
 TEST(Summary, calls_that_only_ask_are_no_communication) {
-  for (const auto* const routine : {"MPI_Comm_rank", "MPI_Comm_size", "MPI_Wtime", "MPI_Type_commit",
-                                    "MPI_Get_count", "compute", "data.next", "iteration", "step"})
+  for (const auto* const routine :
+       {"MPI_Comm_rank", "MPI_Comm_size", "MPI_Wtime", "MPI_Type_commit", "MPI_Get_count",
+        "compute", "data.next", "iteration", "step"})
     EXPECT_FALSE(trace::is_communication(routine)) << routine;
   for (const auto* const routine : {"MPI_Send", "MPI_Waitall", "MPI_Comm_split", "MPI_Win_fence",
                                     "MPI_Get_accumulate", "MPI_Get", "allreduce", "computed_thing"})

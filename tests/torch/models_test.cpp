@@ -174,8 +174,9 @@ TEST(Learners, apart_from_their_homes_compute_the_same) {
 
 TEST(Learners, on_a_device_that_is_not_there_are_refused) {
   EXPECT_THROW((void)find_model("tiny").make({.device = "cdua"}), Error);
-  if (std::string_view(torch_version()).starts_with("1.13"))  // Debian's knows no GPU
+  if (std::string_view(torch_version()).starts_with("1.13")) {  // Debian's knows no GPU
     EXPECT_THROW((void)find_model("tiny").make({.device = "cuda"}), Error);
+  }
 }
 
 TEST(Learners, of_sequences_learn_and_count_letters) {

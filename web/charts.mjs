@@ -1,6 +1,6 @@
 // The charts of a report, drawn from the JSON in the page. Every figure is the summary's: nothing is
 // computed here but places on the screen.
-import {axisX, axisY, barX, barY, cell, gridX, gridY, plot, ruleX, ruleY, text} from "@observablehq/plot";
+import {barX, barY, cell, dot, gridX, gridY, line, plot, ruleX, ruleY, text} from "@observablehq/plot";
 
 const data = JSON.parse(document.getElementById("data").textContent);
 const width = () => Math.max(320, Math.min(1040, document.querySelector("main").clientWidth));
@@ -17,6 +17,12 @@ function seconds(value) {
   return `${(value / 1e-9).toPrecision(3)} ns`;
 }
 
+// Parts of time differ by pattern as well as by colour.
+const fills = {compute: "var(--outside)", other: "var(--rest)", outside: "var(--outside)", data: "url(#hatch-data)",
+  compress: "url(#hatch-compress)", moving: "var(--moving)", waiting: "url(#hatch-waiting)", hidden: "url(#hatch-hidden)"};
+const parts = Object.keys(fills);
+const byPart = {domain: parts, range: parts.map(part => fills[part])};
+
 // A chart is one image with a name; what it shows is in the table below it.
 function put(id, label, options) {
   const figure = document.getElementById(id);
@@ -30,15 +36,15 @@ function put(id, label, options) {
 }
 
 function ranks() {
-  const parts = data.ranks.flatMap(rank => [
+  const rows = data.ranks.flatMap(rank => [
     {rank: rank.rank, part: "outside", value: rank.outside_s},
     {rank: rank.rank, part: "moving", value: rank.moving_s},
     {rank: rank.rank, part: "waiting", value: rank.waited_s ?? 0}]);
   put("chart-ranks", "Time of each rank outside of communication, moving data and waiting", {
     width: width(), height: 60 + 22 * data.ranks.length, marginLeft: 60, marginBottom: 44,
     x: {label: "seconds"}, y: {label: "rank", type: "band"},
-    color: {domain: ["outside", "moving", "waiting"], range: ["var(--outside)", "var(--moving)", "var(--waiting)"]},
-    marks: [gridX({strokeOpacity: .15}), barX(parts, {x: "value", y: "rank", fill: "part", title: d => `rank ${d.rank}, ${d.part}: ${seconds(d.value)}`}),
+    color: byPart,
+    marks: [gridX({strokeOpacity: .15}), barX(rows, {x: "value", y: "rank", fill: "part", title: d => `rank ${d.rank}, ${d.part}: ${seconds(d.value)}`}),
       ruleX([0])]});
 }
 
@@ -71,11 +77,106 @@ function matrix() {
         text(cells.filter(d => d.sent > most / 2), {x: "to", y: "from", text: d => bytes(d.sent), fontSize: 10, fill: "var(--page)"})] : [])]});
 }
 
+function iterations() {
+  if (data.strip.length === 0) return;
+  const name = at => at.number === at.last ? `${at.number}` : `${at.number}-${at.last}`;
+  const bars = data.strip.flatMap((at, index) => ["compute", "data", "compress", "moving", "waiting", "other"].map(part =>
+    ({index, part, value: at.split[`${part}_s`], title: `iteration ${name(at)}, ${data.phases[at.phase].name}, ${part}: ${seconds(at.split[`${part}_s`])}`})));
+  const hidden = data.strip.map((at, index) => ({index, value: -at.split.hidden_s, title: `iteration ${name(at)}, hidden: ${seconds(at.split.hidden_s)}`}));
+  const phases = data.phases.map((phase, number) => ({phase, index: data.strip.findIndex(at => at.phase === number)})).filter(d => d.index >= 0);
+  const most = Math.max(...data.strip.map(at => at.split.elapsed_s));
+  put("chart-iterations", "Time of each iteration by what it was spent on; below the line: communication that was hidden", {
+    width: width(), height: 260, marginLeft: 64, marginTop: 34, marginBottom: 44,
+    x: {label: "iteration", type: "band", domain: data.strip.map((_, index) => index), padding: .05, tickFormat: index => name(data.strip[index]),
+      ticks: data.strip.map((_, index) => index).filter(index => index % Math.ceil(data.strip.length / 10) === 0)},
+    y: {label: "seconds"}, color: byPart,
+    marks: [gridY({strokeOpacity: .15}), barY(bars, {x: "index", y: "value", fill: "part", title: "title"}),
+      ...(hidden.some(d => d.value < 0) ? [barY(hidden, {x: "index", y: "value", fill: fills.hidden, title: "title"})] : []), ruleY([0]),
+      ruleX(phases, {x: "index", stroke: "currentColor", strokeDasharray: "3 3", strokeOpacity: .6}),
+      text(phases, {x: "index", y: () => most, dy: -16, textAnchor: "start", text: d => d.phase.name, fontWeight: 600})]});
+}
+
+function lanes() {
+  const marks = data.lanes.flatMap(lane => lane.marks.map(([begin, end, part]) => ({rank: lane.rank, begin, end, part})));
+  if (marks.length === 0) return;
+  const bar = {x1: "begin", x2: "end", y: "rank", fill: "part", title: d => `rank ${d.rank}, ${d.part}: ${seconds(d.end - d.begin)} at ${seconds(d.begin)}`};
+  put("chart-lanes", "What each rank did over time", {
+    width: width(), height: 70 + 24 * data.lanes.length, marginLeft: 60, marginBottom: 44,
+    x: {label: "seconds from the start"}, y: {label: "rank", type: "band", domain: data.lanes.map(lane => lane.rank), padding: .15}, color: byPart,
+    marks: [gridX({strokeOpacity: .15}), barX(marks.filter(d => d.part !== "hidden"), bar),
+      barX(marks.filter(d => d.part === "hidden"), {...bar, insetTop: 9})]});
+}
+
+function heat() {
+  const {ranks, share, cell_s, what} = data.heat;
+  if (ranks.length === 0) return;
+  const cells = share.flatMap((row, rank) => row.map((value, index) => ({rank: ranks[rank], index, value})));
+  const fixed = {x: "index", y: "rank"};
+  put("chart-heat", `Share of ${what} of each rank over time`, {
+    width: width(), height: 80 + 20 * ranks.length, marginLeft: 60, marginBottom: 44, padding: .02,
+    x: {label: "seconds from the start", type: "band", ticks: share[0].map((_, index) => index).filter(index => index % 8 === 0), tickFormat: index => `${Number((index * cell_s).toPrecision(2))}`},
+    y: {label: "rank", type: "band"},
+    marks: [cell(cells, {...fixed, fill: "var(--low)"}),
+      cell(cells, {...fixed, fill: "var(--high)", fillOpacity: "value", title: d => `rank ${d.rank} at ${seconds(d.index * cell_s)}: ${(100 * d.value).toFixed(0)} % ${what}`})]});
+}
+
+function bandwidth() {
+  if (data.bandwidth.length === 0) return;
+  const rows = data.bandwidth.map(row => ({...row, label: `${row.routine}, ${bytes(row.from_bytes)}`, rate: row.bytes_per_s.value / 1e9}));
+  put("chart-bandwidth", "Rate of each class of calls", {
+    width: width(), height: 70 + 22 * rows.length, marginLeft: Math.min(240, width() * .42), marginBottom: 44, marginRight: 90,
+    x: {label: "GB/s of a rank"}, y: {label: null, type: "band", domain: rows.map(row => row.label)},
+    marks: [gridX({strokeOpacity: .15}), barX(rows, {x: "rate", y: "label", fill: "var(--moving)", title: d => `${d.label}: ${d.rate.toPrecision(3)} GB/s, ${d.bytes_per_s.source}`}),
+      text(rows, {x: "rate", y: "label", text: d => `${d.rate.toPrecision(3)} ${d.bytes_per_s.source}`, dx: 4, textAnchor: "start"}),
+      ...(data.link ? [ruleX([data.link.bytes_per_s.value / 1e9], {stroke: "var(--bad)", strokeWidth: 2, strokeDasharray: "4 3"})] : []), ruleX([0])]});
+}
+
+function model() {
+  if (!data.model || data.model.rows.length === 0) return;
+  const {link, rows} = data.model;
+  put("chart-model", "Measured and modelled times by size; the line is one message on the link", {
+    width: width(), height: 320, marginLeft: 64, marginBottom: 44, x: {label: "bytes", type: "log", tickFormat: bytes}, y: {label: "seconds", type: "log", tickFormat: seconds},
+    marks: [gridX({strokeOpacity: .15}), gridY({strokeOpacity: .15}), line(link, {x: "bytes", y: "seconds", stroke: "var(--outside)", strokeWidth: 2}),
+      ruleX(rows, {x: "bytes", y1: "low_s", y2: "high_s", stroke: "var(--waiting)", strokeWidth: 6, strokeOpacity: .5}),
+      dot(rows, {x: "bytes", y: "best_s", symbol: "square", stroke: "var(--waiting)", r: 6, title: d => `${d.routine}, ${bytes(d.bytes)}: modelled ${seconds(d.best_s)} (${d.best})`}),
+      dot(rows, {x: "bytes", y: "measured_s", fill: "var(--moving)", r: 5, title: d => `${d.routine}, ${bytes(d.bytes)}: measured ${seconds(d.measured_s)}`})]});
+}
+
+function scaling() {
+  if (!data.model || data.model.scaling.length === 0) return;
+  const points = data.model.scaling;
+  put("chart-scaling", `${data.model.scaled} on more ranks, modelled`, {
+    width: Math.min(width(), 760), height: 280, marginLeft: 72, marginBottom: 44, x: {label: "ranks", type: "log", base: 2, tickFormat: d => `${d}`},
+    y: {label: "seconds, modelled", tickFormat: seconds, zero: true},
+    marks: [gridY({strokeOpacity: .15}), ruleX(points, {x: "ranks", y1: "low", y2: "high", stroke: "var(--waiting)", strokeWidth: 6, strokeOpacity: .5}),
+      line(points, {x: "ranks", y: "seconds", stroke: "var(--moving)", strokeWidth: 2}),
+      dot(points, {x: "ranks", y: "seconds", fill: "var(--moving)", r: 4, title: d => `${d.ranks} ranks: ${seconds(d.seconds)} (${d.algorithm})`}), ruleY([0])]});
+}
+
+function compression() {
+  if (!data.compression) return;
+  const rows = [{what: "dense", value: data.compression.dense_wire_bytes.value}, {what: "sparse", value: data.compression.sparse_wire_bytes.value}];
+  put("chart-compression", "Bytes a rank sends an iteration, dense and sparse", {
+    width: Math.min(width(), 760), height: 140, marginLeft: 70, marginBottom: 44, marginRight: 90, x: {label: "bytes a rank and iteration, modelled", tickFormat: bytes, ticks: 4},
+    y: {label: null, type: "band", domain: ["dense", "sparse"]},
+    marks: [gridX({strokeOpacity: .15}), barX(rows, {x: "value", y: "what", fill: "var(--moving)", title: d => `${d.what}: ${bytes(d.value)}`}),
+      text(rows, {x: "value", y: "what", text: d => bytes(d.value), dx: 4, textAnchor: "start"}), ruleX([0])]});
+}
+
 function draw() {
   ranks();
   data.charted.forEach((name, index) => sizes(data.routines.find(routine => routine.name === name), index));
   matrix();
+  iterations();
+  lanes();
+  heat();
+  bandwidth();
+  model();
+  scaling();
+  compression();
 }
 draw();
+for (const link of document.querySelectorAll(".chart-link"))
+  if (!document.querySelector(link.firstElementChild.getAttribute("href"))) link.remove();
 let last = width();
 addEventListener("resize", () => { if (width() !== last) { last = width(); draw(); } });

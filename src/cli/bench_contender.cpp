@@ -12,6 +12,7 @@
 #include "cli/bench_rank.hpp"
 #include "kernel/reduce.hpp"
 #include "measure/measure.hpp"
+#include "runtime/tracing.hpp"
 #include "transport/cores.hpp"
 #include "transport/domain.hpp"
 #include "transport/local/local.hpp"
@@ -247,6 +248,13 @@ Options options_for(const BenchSetup& setup) {
   return {.timeout = 60s, .chunk_bytes = setup.chunk_bytes};
 }
 
+/// The same, with what writes the rank's trace if one is wanted.
+Options recorded(const BenchSetup& setup, int rank, int ranks) {
+  auto options = options_for(setup);
+  if (!setup.trace.empty()) options.observer = trace_to(setup.trace, rank, ranks);
+  return options;
+}
+
 }  // namespace
 
 std::unique_ptr<bench::Contender> make_contender(Communicator communicator,
@@ -259,8 +267,8 @@ std::unique_ptr<bench::Contender> make_contender(Communicator communicator,
 
 void serve_as_sinew(bench::Control& control, std::unique_ptr<Transport> transport,
                     const BenchSetup& setup) {
-  const auto contender =
-      make_contender(Communicator(std::move(transport), options_for(setup)), setup);
+  const auto options = recorded(setup, transport->rank(), transport->size());
+  const auto contender = make_contender(Communicator(std::move(transport), options), setup);
   bench::serve(control, *contender);
 }
 
@@ -322,8 +330,9 @@ void bind_to_core(int rank) {
 bench::Launcher connected_ranks(const BenchSetup& setup, const RankBody& body) {
   const auto live = [setup, body](bench::Control& control, std::unique_ptr<Transport> transport,
                                   const auto& links) {
-    body(control,
-         Communicator(setup.emulation.over(std::move(transport), links), options_for(setup)));
+    const auto [rank, ranks] = control.seat();
+    body(control, Communicator(setup.emulation.over(std::move(transport), links),
+                               recorded(setup, rank, ranks)));
   };
   if (setup.transport == "local")
     return [setup, live](const bench::Launch& launch, std::vector<pid_t>& children) {

@@ -24,6 +24,7 @@ struct BenchSetup {
   bool pull = true;                               // let ranks read each other's memory
   std::uint64_t slot_bytes = 0, chunk_bytes = 0;  // 0: choose
   std::string schedule;                           // a document to install, or ""
+  std::string trace;                              // folder for a trace of each rank, or ""
   Emulation emulation;                            // of a cluster, if any
   TcpOptions tcp;                                 // where the transport is tcp
   Token token = Token::make();                    // the same

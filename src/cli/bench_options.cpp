@@ -167,6 +167,9 @@ std::optional<int> parse_bench(BenchOptions& o, int argc, char** argv) {
   app.add_flag("--tls", o.setup.tcp.tls, "seal everything by TLS (tcp)");
   app.add_option("--schedule", o.setup.schedule, "a schedule document to verify and run");
   app.add_option("--style", o.style, "nccl, csv or json")->capture_default_str();
+  app.add_option(
+      "--trace", o.setup.trace,
+      "folder for a trace of each of our ranks, for `sinew report`; recording costs time");
   app.add_option("-o", o.folder, "run folder: bench.json is written there");
   app.add_flag("--json", o.json, "the same as --style json");
   app.add_flag("--percentiles", o.percentiles, "show min and p99 too");
@@ -181,6 +184,12 @@ std::optional<int> parse_bench(BenchOptions& o, int argc, char** argv) {
   if (const auto seat = bench_seat(); seat && !o.ranks_given) o.ranks = std::to_string(seat->size);
   if (!o.emulate.empty()) emulate(o);
   check_words(o);
+  if (!o.setup.trace.empty() && o.setup.transport == "local")
+    throw Error(Errc::invalid_argument,
+                "--trace needs ranks that are processes: --transport shm, tcp or mpi");
+  if (!o.setup.trace.empty() && parse_ranks(o.ranks).size() != 1)
+    throw Error(Errc::invalid_argument,
+                fmt::format("--trace holds one run: give -p one rank count, not {}", o.ranks));
   return {};
 }
 

@@ -24,6 +24,8 @@ bench::Launcher mpi_ranks(const BenchSetup& setup) {
   if (!setup.schedule.empty())
     words.insert(words.end(), {"--schedule", std::filesystem::absolute(setup.schedule).string()});
   if (!setup.bind) words.emplace_back("--no-bind");
+  if (!setup.trace.empty())
+    words.insert(words.end(), {"--trace", std::filesystem::absolute(setup.trace).string()});
   if (setup.chunk_bytes > 0)
     words.insert(words.end(), {"--chunk", std::to_string(setup.chunk_bytes)});
   return bench::spawn_once(std::move(words));
@@ -52,6 +54,7 @@ int run_bench_rank(int argc, char** argv) {
   app.add_option("--mpi", setup.mpi);
   app.add_option("--algo", setup.algorithm);
   app.add_option("--schedule", setup.schedule);
+  app.add_option("--trace", setup.trace);
   app.add_option("--chunk", setup.chunk_bytes);
   bool no_bind = false;
   app.add_flag("--no-bind", no_bind);

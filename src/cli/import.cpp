@@ -69,7 +69,10 @@ int run_import(int argc, char** argv) {
   }
   output.title = fmt::format("Communication in {}", fmt::join(paths, ", "));
   output.command = command_line("sinew import", argc, argv);
-  write_profile(imports::import_profile(sources), output);
+  const auto options = summary_options(output);
+  Report report{imports::import_profile(sources), {}};
+  report.summary = report::summarize(report.profile, options);
+  write_report(report, output);
   return kFine;
 }
 

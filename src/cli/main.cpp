@@ -28,6 +28,7 @@ constexpr std::array kVerbs = std::to_array<Verb>({
     {"bench", "time collectives, beside Open MPI, MPICH and Gloo if asked", run_bench},
     {"profile", "what an MPI program communicates, without rebuilding it", run_profile},
     {"report", "what a run communicated: tables, findings, JSON, mpitrace's text", run_report},
+    {"compare", "two runs: ratios, significance, and exit 5 when it is worse", run_compare},
     {"import", "the same from files of mpitrace, mpiP, Horovod and PyTorch", run_import},
     {"calibrate", "measure this machine for predictions", run_calibrate},
     {"predict", "what a collective would take on a network, and why", run_predict},
@@ -52,6 +53,8 @@ Examples:
   sinew bench lossless --data sparse --link 0.1
   sinew profile -- mpirun -n 4 ./program
   sinew report sinew-profile --format mpitrace
+  sinew report before after --format html -o out
+  sinew compare before after --fail-over 5%
   sinew import mpi_profile.4711.*
   sinew train --model cnn -p 4 --steps 200 --compress oktopk:0.02 --warmup 20
   sinew calibrate -o net.toml

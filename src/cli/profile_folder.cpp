@@ -20,7 +20,9 @@ std::vector<trace::Trace> read_folder(const std::string& folder) {
   if (failed) throw Error(Errc::invalid_argument, fmt::format("{}: {}", folder, failed.message()));
   if (paths.empty())
     throw Error(Errc::invalid_argument,
-                fmt::format("{} has no traces (*.trace): did the program call MPI?", folder));
+                fmt::format("{} has no traces (*.trace): did the program call MPI, or run with "
+                            "SINEW_TRACE set?",
+                            folder));
   std::sort(paths.begin(), paths.end());
   std::vector<trace::Trace> traces;
   for (const auto& path : paths) try {
@@ -28,7 +30,31 @@ std::vector<trace::Trace> read_folder(const std::string& folder) {
     } catch (const Error& error) {
       fmt::print(stderr, "sinew: {}; left out\n", error.what());
     }
+  if (traces.empty())
+    throw Error(Errc::invalid_argument,
+                fmt::format("none of the {} traces in {} could be read", paths.size(), folder));
   return traces;
+}
+
+std::vector<std::vector<trace::Trace>> read_runs(const std::string& folder) {
+  std::vector<std::string> inner;
+  bool own = false;
+  std::error_code failed;
+  for (const auto& entry : fs::directory_iterator(folder, failed)) {
+    own |= entry.path().extension() == ".trace";
+    std::error_code none;
+    if (!entry.is_directory(none)) continue;
+    for (const auto& file : fs::directory_iterator(entry.path(), none))
+      if (file.path().extension() == ".trace") {
+        inner.push_back(entry.path().string());
+        break;
+      }
+  }
+  if (own || inner.empty()) return {read_folder(folder)};
+  std::sort(inner.begin(), inner.end());
+  std::vector<std::vector<trace::Trace>> runs;
+  for (const auto& run : inner) runs.push_back(read_folder(run));
+  return runs;
 }
 
 }  // namespace sinew

@@ -12,4 +12,7 @@ namespace sinew {
 /// Error{invalid_argument} when there is no folder or nothing in it.
 std::vector<trace::Trace> read_folder(const std::string& folder);
 
+/// The runs of a folder: its own traces, or those of each folder in it, which are repeats then.
+std::vector<std::vector<trace::Trace>> read_runs(const std::string& folder);
+
 }  // namespace sinew

@@ -12,9 +12,9 @@
 
 #include <sinew/error.hpp>
 #include "base/text.hpp"
-#include "cli/output.hpp"
+#include "cli/networks.hpp"
 #include "cli/profile_report.hpp"
-#include "report/finding.hpp"
+#include "model/network_file.hpp"
 #include "report/mpitrace_text.hpp"
 #include "report/report_page.hpp"
 
@@ -83,30 +83,26 @@ void write_mpitrace(const Profile& profile, const ProfileOutput& output, Mpitrac
                mpitrace_text(profile, rank_with_calls(profile, rank), chosen, layout));
 }
 
-std::string text_of(const Profile& profile, std::size_t rows) {
-  auto text = profile_text(profile, rows);
-  const auto findings = report::find_all(profile);
-  if (findings.empty()) return text;
-  text += '\n';
-  const auto words = report::findings_text(findings);
-  for (const auto line : split(words, '\n')) {
-    if (line.empty() && line.data() == words.data() + words.size()) break;
-    const auto indent = std::min(line.find_first_not_of(" -"), line.size());
-    text += wrapped(line, 80, indent) + '\n';
-  }
+using Files = std::vector<std::pair<std::string, std::string>>;  // name and text
+
+std::string extra_html(const Report& report) {
+  std::string text;
+  for (const auto& table : report.extra)
+    text += fmt::format("<h2>{}</h2>\n", table.title) + report::table_html(table, "");
   return text;
 }
 
-using Files = std::vector<std::pair<std::string, std::string>>;  // name and text
-
-Files files_of(const Profile& profile, const ProfileOutput& output, std::string_view format) {
-  if (format == "text") return {{"report.txt", text_of(profile, output.rows)}};
-  if (format == "profile-json") return {{"profile.json", profile_json(profile)}};
-  const auto summary = report::summarize(profile);
+Files files_of(const Report& report, const ProfileOutput& output, std::string_view format) {
+  const auto& summary = report.summary;
+  if (format == "text")
+    return {{"report.txt", report::to_text(summary, output.title, report.extra)}};
+  if (format == "profile-json") return {{"profile.json", profile_json(report.profile)}};
   if (format == "html")
-    return {{"report.html", report::to_html(summary, output.title, output.command)}};
+    return {{"report.html",
+             report::to_html(summary, output.title, output.command, extra_html(report))}};
   if (format == "md")
-    return {{"report.md", report::to_markdown(summary, output.title, output.command)}};
+    return {
+        {"report.md", report::to_markdown(summary, output.title, output.command, report.extra)}};
   if (format == "csv") return report::to_csv(summary);
   return {{"report.json", report::to_json(summary)}};
 }
@@ -135,11 +131,23 @@ void add_output_options(CLI::App& app, ProfileOutput& output) {
                  "for mpitrace: these (0,3) or all; else rank 0 and those of the least, median and "
                  "most communication");
   app.add_option("--job", output.job, "JOB in those names (0)");
-  app.add_option("--rows", output.rows, "how many sizes to list as text (12)");
+  app.add_option("--net", output.network,
+                 "a network model (net.toml of `sinew calibrate`, or alpha=5us,bw=25GB/s): rates "
+                 "beside its link, and what it says about the calls");
+  app.add_option("--link", output.link, "what a link carries, as stated: 12.5GB/s, 200Gbit/s");
   app.add_flag("--json", output.json, "the same as --format json");
 }
 
-void write_profile(const Profile& profile, const ProfileOutput& output) {
+report::SummaryOptions summary_options(const ProfileOutput& output) {
+  report::SummaryOptions options;
+  if (!output.network.empty()) options.network = load_network(output.network);
+  if (!output.link.empty())
+    options.link_bytes_per_s =
+        1e12 / parse_network_line("alpha=0us,bw=" + output.link).one_way.segments().back().byte_ps;
+  return options;
+}
+
+void write_report(const Report& report, const ProfileOutput& output) {
   const std::string formats = output.json ? "json" : output.format;
   for (const auto format : split(formats, ','))
     if (std::find(kFormats.begin(), kFormats.end(), format) == kFormats.end())
@@ -147,11 +155,11 @@ void write_profile(const Profile& profile, const ProfileOutput& output) {
   Files files;
   for (const auto format : split(formats, ',')) {
     if (format.starts_with("mpitrace")) {
-      write_mpitrace(profile, output,
+      write_mpitrace(report.profile, output,
                      format == "mpitrace" ? MpitraceLayout::today : MpitraceLayout::older);
       continue;
     }
-    auto more = files_of(profile, output, format);
+    auto more = files_of(report, output, format);
     files.insert(files.end(), std::make_move_iterator(more.begin()),
                  std::make_move_iterator(more.end()));
   }

@@ -1,34 +1,76 @@
-// `sinew report`: what a run communicated, in the format one wants.
+// `sinew report`: what a run communicated, in the format one wants; two runs beside each other.
 #include <fmt/format.h>
 
+#include <filesystem>
+
+#include <sinew/error.hpp>
 #include "cli/arguments.hpp"
+#include "cli/open_page.hpp"
 #include "cli/profile_folder.hpp"
 #include "cli/profile_output.hpp"
+#include "cli/run_sides.hpp"
 #include "cli/verbs.hpp"
+#include "report/report_page.hpp"
+#include "report/stated.hpp"
 #include "report/timeline.hpp"
-#include "trace/profile.hpp"
 
 namespace sinew {
+namespace {
+
+/// Repeats have their means; two configurations are set beside each other.
+std::vector<report::TextTable> extra_of(const std::vector<RunSide>& sides) {
+  std::vector<report::TextTable> tables;
+  if (sides.size() > 2)
+    throw Error(
+        Errc::invalid_argument,
+        fmt::format("these are runs of {} configurations; give runs of one or two", sides.size()));
+  if (sides.size() == 2) tables.push_back(comparison_table(compare(sides[0].side, sides[1].side)));
+  for (const auto& side : sides)
+    if (side.side.runs.size() > 1) tables.push_back(repeats_table(side.side));
+  return tables;
+}
+
+}  // namespace
 
 int run_report(int argc, char** argv) {
   CLI::App app{
       "Reports the traces in a folder: tables and what they mean, a page with charts, JSON, the "
       "text layout of mpitrace for scripts that read it, or (--format perfetto) a timeline for "
-      "ui.perfetto.dev.",
+      "ui.perfetto.dev. Two folders are before and after; more are repeats, as far as they have "
+      "one "
+      "configuration.",
       "sinew report"};
-  std::string folder;
+  std::vector<std::string> folders;
   ProfileOutput output;
-  app.add_option("folder", folder, "of a run: what `sinew profile` named")->required();
+  std::string stated;
+  bool open = false;
+  app.add_option("folder", folders, "of a run: what `sinew profile` named")->required();
   add_output_options(app, output);
+  app.add_option(
+      "--stated", stated,
+      "figures that somebody wrote down (TOML): checked against each other and this run");
+  app.add_flag("--open", open, "write report.html and show it in the browser");
   if (const auto status = parse(app, argc, argv)) return *status;
-  output.title = fmt::format("Communication of {}", folder);
+  output.title = fmt::format("Communication of {}", fmt::join(folders, " and "));
   output.command = command_line("sinew report", argc, argv);
-  const auto traces = read_folder(folder);
-  if (output.format == "perfetto")
+  if (output.format == "perfetto") {
+    auto traces = read_folder(folders.back());
+    trace::summarize_in_place(traces);
     fmt::print("{}", report::to_perfetto(traces));
-  else
-    write_profile(trace::summarize(traces), output);
-  return kFine;
+    return kFine;
+  }
+  if (open) {
+    output.format = "html";
+    if (output.folder.empty()) output.folder = folders.back();
+  }
+  auto sides = read_sides(folders, summary_options(output));
+  auto extra = extra_of(sides);
+  auto& shown = sides.back();
+  if (!stated.empty())
+    extra.push_back(report::stated_table(
+        report::check_stated(read_text(stated), stated, report::to_json(shown.side.runs.back()))));
+  write_report({std::move(shown.last_profile), std::move(shown.side.runs.back()), extra}, output);
+  return open ? open_page(output.folder + "/report.html") : kFine;
 }
 
 }  // namespace sinew

@@ -21,6 +21,7 @@ int run_bench_lossless(int argc, char** argv);
 int run_bench_rank(int argc, char** argv);
 int run_bench_sparse(int argc, char** argv);
 int run_calibrate(int argc, char** argv);
+int run_compare(int argc, char** argv);
 int run_demo(int argc, char** argv);
 int run_doctor(int argc, char** argv);
 int run_draw(int argc, char** argv);

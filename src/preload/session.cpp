@@ -90,6 +90,7 @@ Session::Session(Settings settings, Questions questions, Handles known)
   writer.note(trace::NoteKind::info, 0, "producer=mpi");
   writer.note(trace::NoteKind::info, 0, "mpi=" + short_version(version));
   writer.note(trace::NoteKind::info, 0, std::string("host=") + host);
+  writer.note(trace::NoteKind::info, 0, "cores=" + std::to_string(::sysconf(_SC_NPROCESSORS_ONLN)));
   writer.note(trace::NoteKind::info, 0, "command=" + command_line());
   writer.note(trace::NoteKind::info, 0, "clocksource=" + clock_source());
   for (std::size_t i = 0; i < settings_.labels.size(); ++i)

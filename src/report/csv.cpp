@@ -40,10 +40,40 @@ std::vector<std::pair<std::string, std::string>> to_csv(const Summary& summary) 
     for (std::size_t to = 0; to < summary.matrix.ranks.size(); ++to)
       messages += fmt::format("{},{},{}\n", summary.matrix.ranks[from], summary.matrix.ranks[to],
                               summary.matrix.sent[from][to]);
-  return {{"routines.csv", routines},
-          {"sizes.csv", sizes},
-          {"ranks.csv", ranks},
-          {"messages.csv", messages}};
+  std::string iterations =
+      "iteration,phase,begin_s,elapsed_s,compute_s,data_s,compress_s,moving_s,waiting_s,hidden_s,"
+      "wire_bytes_modelled\n";
+  for (const auto& one : summary.steps.iterations) {
+    const auto& split = one.split;
+    iterations += fmt::format("{},{},{},{},{},{},{},{},{},{},{}\n", one.number,
+                              cell(summary.steps.phases[one.phase].name), one.begin_s,
+                              split.elapsed_s, split.compute_s, split.data_s, split.compress_s,
+                              split.moving_s, split.waiting_s, split.hidden_s, one.wire_bytes);
+  }
+  std::string phases =
+      "phase,first,iterations,mean_s,error_s,median_s,p95_s,longest_s,wire_bytes_modelled\n";
+  for (const auto& phase : summary.steps.phases)
+    phases += fmt::format("{},{},{},{},{},{},{},{},{}\n", cell(phase.name), phase.first,
+                          phase.iterations, phase.split.elapsed_s, phase.error_s, phase.median_s,
+                          phase.p95_s, phase.longest_s, phase.wire_bytes);
+  std::string rates = "routine,from_bytes,calls,bytes_per_s,source,share_of_link\n";
+  for (const auto& row : summary.bandwidth)
+    rates +=
+        fmt::format("{},{},{},{},{},{}\n", cell(row.routine), row.from_bytes, row.calls,
+                    row.bytes_per_s.value, name(row.bytes_per_s.source), number(row.share_of_link));
+  std::string algorithms = "routine,from_bytes,algorithm,calls,seconds\n";
+  for (const auto& row : summary.algorithms)
+    algorithms += fmt::format("{},{},{},{},{}\n", cell(row.routine), row.from_bytes,
+                              cell(row.algorithm), row.calls, row.seconds);
+  std::string findings = "id,confidence,cost_s,benefit_s_modelled,claim\n";
+  for (const auto& finding : summary.findings)
+    findings +=
+        fmt::format("{},{},{},{},{}\n", finding.id, name(finding.confidence), finding.cost_s,
+                    finding.benefit ? fmt::format("{}", finding.benefit->seconds.value) : "",
+                    cell(finding.claim));
+  return {{"iterations.csv", iterations}, {"phases.csv", phases},     {"bandwidth.csv", rates},
+          {"algorithms.csv", algorithms}, {"findings.csv", findings}, {"routines.csv", routines},
+          {"sizes.csv", sizes},           {"ranks.csv", ranks},       {"messages.csv", messages}};
 }
 
 }  // namespace sinew::report

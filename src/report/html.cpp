@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
+#include <span>
 
 #include "report/report_page.hpp"
 #include "report/words.hpp"
@@ -29,7 +30,8 @@ std::string escaped(std::string_view text) {
   return result;
 }
 
-// A table, folded away where a chart shows the same.
+}  // namespace
+
 std::string table_html(const TextTable& table, std::string_view summary) {
   std::string text;
   if (!table.about.empty()) text += fmt::format("<p class=\"soft\">{}</p>\n", escaped(table.about));
@@ -49,14 +51,15 @@ std::string table_html(const TextTable& table, std::string_view summary) {
   return summary.empty() ? text : text + "</details>\n";
 }
 
+namespace {
+
 std::string findings_html(const Summary& summary) {
   if (summary.findings.empty()) return "<p>None: nothing in these figures asks for a change.</p>\n";
   std::string text;
   for (const auto& finding : summary.findings) {
     text += fmt::format(
         "<article class=\"finding\" id=\"{0}\"><h3>{1}</h3>\n<p class=\"badge\">{2}</p>\n",
-        escaped(finding.id), escaped(finding.claim),
-        finding.confidence == Confidence::measured ? "measured" : "inferred from measurements");
+        escaped(finding.id), escaped(finding.claim), name(finding.confidence));
     const auto list = [&](std::string_view name, const std::vector<std::string>& lines) {
       if (lines.empty()) return;
       text += fmt::format("<p class=\"soft\">{}</p>\n<ul>\n", name);
@@ -65,8 +68,13 @@ std::string findings_html(const Summary& summary) {
     };
     list("Because", finding.arithmetic);
     list("What to do", finding.advice);
+    if (finding.benefit)
+      text += fmt::format("<p>{}</p>\n", escaped(benefit_text(*finding.benefit)));
     if (!finding.command.empty())
       text += fmt::format("<pre tabindex=\"0\">{}</pre>\n", escaped(finding.command));
+    if (!finding.chart.empty())
+      text += fmt::format("<p class=\"chart-link\"><a href=\"#{}\">The chart</a></p>\n",
+                          escaped(finding.chart));
     text += "</article>\n";
   }
   return text;
@@ -101,18 +109,41 @@ std::string notes_html(const Summary& summary) {
   return text + "</ul>\n";
 }
 
-std::string method_text(const Summary& summary) {
-  auto text = summary.source.empty()
-                  ? std::string("Times and bytes were measured in the ranks themselves")
-                  : fmt::format("Times and bytes are those that {} printed", summary.source);
-  if (!summary.made_by.empty()) text += fmt::format(" ({})", summary.made_by);
-  text += fmt::format(
-      ". {} on {}.",
-      summary.ranks.size() == 1 ? "1 rank" : fmt::format("{} ranks", summary.ranks.size()),
-      summary.hosts.empty() ? "hosts that are not known"
-                            : fmt::format("{}", fmt::join(summary.hosts, ", ")));
-  if (!summary.command.empty()) text += fmt::format(" They ran: {}", summary.command);
-  return text;
+// A chart and its table; nothing where there is nothing to show.
+std::string chart_html(const TextTable& table, std::string_view id, std::string_view key = "") {
+  if (table.rows.empty()) return "";
+  return fmt::format("<h2 id=\"{0}-section\">{1}</h2>\n{2}<figure id=\"{0}\"></figure>\n{3}", id,
+                     escaped(table.title), key, table_html(table, "as a table"));
+}
+
+std::string key_html(std::span<const std::string_view> parts) {
+  std::string text = "<p class=\"key\" aria-hidden=\"true\">";
+  for (const auto part : parts) text += fmt::format("<span><i class=\"{0}\"></i>{0}</span>", part);
+  return text + "</p>\n";
+}
+
+std::string iterations_html(const Summary& summary) {
+  if (summary.strip.empty()) return "";
+  return "<h2>Iterations</h2>\n" + table_html(phase_table(summary), "") +
+         fmt::format("{}<figure id=\"chart-iterations\"></figure>\n{}", key_html(kPartNames),
+                     table_html(iteration_table(summary), "as a table"));
+}
+
+std::string lanes_html(const Summary& summary) {
+  std::size_t marks = 0, merged = 0;
+  for (const auto& lane : summary.lanes) {
+    marks += lane.marks.size();
+    merged += lane.merged;
+  }
+  if (marks == 0) return "";
+  return fmt::format(
+      "<h2>Timeline</h2>\n<p class=\"soft\">{}</p>\n{}<figure id=\"chart-lanes\"></figure>\n",
+      merged == 0
+          ? "Every recorded call."
+          : fmt::format("Shown are {} stretches, into which {} were merged: each part keeps "
+                        "its share. sinew report RUN --format perfetto has every call.",
+                        marks, merged),
+      key_html(kPartNames));
 }
 
 // The figures and which routines have charts. Nothing in it can end the element it stands in.
@@ -121,6 +152,7 @@ std::string data_json(const Summary& summary) {
   auto& charted = json["charted"] = nlohmann::ordered_json::array();
   for (const auto* routine : sized_routines(summary)) charted.push_back(routine->name);
   for (auto& routine : json["routines"]) routine.erase("sizes");  // bins are drawn
+  json.erase("iterations");                                       // the strip is drawn
   std::string result;
   for (const char c : json.dump()) result += c == '<' ? "\\u003c" : std::string(1, c);
   return result;
@@ -144,26 +176,42 @@ std::string filled(std::string_view page,
 
 }  // namespace
 
-std::string to_html(const Summary& summary, std::string_view title, std::string_view command) {
+std::string to_html(const Summary& summary, std::string_view title, std::string_view command,
+                    const std::string& comparison) {
   std::string figures;
   for (const auto& [what, value] : headline(summary))
     figures += fmt::format("<li><strong>{}</strong> {}</li>", escaped(value), escaped(what));
-  return filled(kReportPage,
-                {{"title", escaped(title)},
-                 {"verdict", escaped(summary.verdict)},
-                 {"headline", figures},
-                 {"findings", findings_html(summary)},
-                 {"moving", summary.waited_share ? "moving data"
-                                                 : "communicating (waiting is not told apart)"},
-                 {"ranks", table_html(rank_table(summary), "as a table")},
-                 {"routines", table_html(routine_table(summary), "")},
-                 {"sizes", sizes_html(summary)},
-                 {"matrix", matrix_html(summary)},
-                 {"notes", notes_html(summary)},
-                 {"method", escaped(method_text(summary))},
-                 {"command", escaped(command)},
-                 {"data", data_json(summary)},
-                 {"charts", std::string(kReportCharts)}});
+  return filled(
+      kReportPage,
+      {{"title", escaped(title)},
+       {"verdict", escaped(summary.verdict)},
+       {"headline", figures},
+       {"findings", findings_html(summary)},
+       {"moving",
+        summary.waited_share ? "moving data" : "communicating (waiting is not told apart)"},
+       {"ranks", table_html(rank_table(summary), "as a table")},
+       {"split", summary.split.elapsed_s > 0 ? table_html(split_table(summary), "") : ""},
+       {"routines", table_html(routine_table(summary), "")},
+       {"iterations", iterations_html(summary)},
+       {"lanes", lanes_html(summary)},
+       {"heat", chart_html(heat_table(summary), "chart-heat")},
+       {"bandwidth", chart_html(bandwidth_table(summary), "chart-bandwidth")},
+       {"algorithms", summary.algorithms.empty()
+                          ? ""
+                          : "<h2>Algorithms</h2>\n" + table_html(algorithm_table(summary), "")},
+       {"model", chart_html(model_table(summary), "chart-model")},
+       {"scaling", chart_html(scaling_table(summary), "chart-scaling")},
+       {"compression", chart_html(compression_table(summary), "chart-compression")},
+       {"environment",
+        summary.environment.empty() ? "" : table_html(environment_table(summary), "environment")},
+       {"comparison", comparison},
+       {"sizes", sizes_html(summary)},
+       {"matrix", matrix_html(summary)},
+       {"notes", notes_html(summary)},
+       {"method", escaped(method_text(summary))},
+       {"command", escaped(command)},
+       {"data", data_json(summary)},
+       {"charts", std::string(kReportCharts)}});
 }
 
 }  // namespace sinew::report

@@ -7,6 +7,10 @@
 #include <map>
 #include <set>
 
+#include "report/performance_findings.hpp"
+#include "report/summary_detail.hpp"
+#include "report/wire.hpp"
+
 namespace sinew::report {
 namespace {
 
@@ -27,18 +31,47 @@ std::optional<double> covered_share(const Totals& totals) {
   return std::max(0.0, 1 - totals.blocked_ns / totals.in_flight_ns);
 }
 
-std::vector<SizeRow> sizes_of(const Profile& profile, const std::string& routine) {
+/// A routine's calls, or those of them that the program labelled.
+struct Group {
+  std::string routine;
+  Totals totals;
   std::map<std::uint64_t, SizeRow> sizes;
+};
+
+/// Labels of our own traces are names that a program gave to its messages; those of other tools are
+/// tensors and call sites, of which there are too many.
+std::map<std::string, Group> groups_of(const Profile& profile) {
+  std::map<std::string, Group> groups;
+  const auto shown = [&](const trace::ProfileKey& key) {
+    return key.label.empty() || !profile.source.empty()
+               ? key.routine
+               : fmt::format("{} ({})", key.routine, key.label);
+  };
+  std::set<std::string> labelled;
+  for (const auto& [key, totals] : profile.rows)
+    if (shown(key) != key.routine) labelled.insert(key.routine);
+  for (const auto& [name, totals] : profile.routines)
+    if (trace::is_communication(name) && !labelled.contains(name))
+      groups[name] = {name, totals, {}};
   for (const auto& [key, totals] : profile.rows) {
-    if (key.routine != routine) continue;
-    auto& row = sizes[key.bytes];
+    if (!trace::is_communication(key.routine)) continue;
+    auto& group = groups[shown(key)];
+    group.routine = key.routine;
+    if (labelled.contains(key.routine)) group.totals.add(totals);
+    auto& row = group.sizes[key.bytes];
     row.bytes = key.bytes;
     row.calls += totals.calls;
     row.moved += key.bytes * totals.calls;
     row.seconds += totals.total_ns * kNs;
+    row.waited_s += totals.waited_ns * kNs;
+    row.sent += totals.sent;
   }
+  return groups;
+}
+
+std::vector<SizeRow> rows_of(const Group& group) {
   std::vector<SizeRow> rows;
-  for (const auto& [bytes, row] : sizes) rows.push_back(row);
+  for (const auto& [bytes, row] : group.sizes) rows.push_back(row);
   return rows;
 }
 
@@ -50,6 +83,8 @@ std::vector<SizeRow> bins_of(const std::vector<SizeRow>& sizes) {
     bins.back().calls += row.calls;
     bins.back().moved += row.moved;
     bins.back().seconds += row.seconds;
+    bins.back().waited_s += row.waited_s;
+    bins.back().sent += row.sent;
   }
   return bins;
 }
@@ -77,16 +112,21 @@ Spread spread_of(const std::vector<SizeRow>& sizes) {
   return spread;
 }
 
-RoutineSummary summary_of(const Profile& profile, const std::string& name, const Totals& totals) {
+RoutineSummary summary_of(const std::string& name, const Group& group, int ranks) {
+  const auto& totals = group.totals;
   RoutineSummary routine;
   routine.name = name;
+  routine.routine = group.routine;
   routine.calls = totals.calls;
   routine.sent = totals.sent;
   routine.received = totals.received;
   routine.seconds = totals.total_ns * kNs;
   routine.waited_share = waited_share(totals);
   routine.covered_share = covered_share(totals);
-  routine.sizes = sizes_of(profile, name);
+  routine.sizes = rows_of(group);
+  for (const auto& row : routine.sizes)
+    routine.wire_bytes += static_cast<double>(row.calls) *
+                          wire_bytes(group.routine, row.bytes, row.sent / row.calls, ranks).value;
   if (routine.sizes.size() == 1 && routine.sizes[0].bytes == 0) routine.sizes.clear();
   routine.bins = bins_of(routine.sizes);
   routine.spread = spread_of(routine.sizes);
@@ -128,11 +168,44 @@ Matrix matrix_of(const Profile& profile) {
   return matrix;
 }
 
+/// Collectives of all ranks that some rank called more often than another; in order ended runs
+/// only.
+std::vector<std::string> disagreements_of(const Profile& profile) {
+  std::map<std::string, std::map<int, std::uint64_t>> calls;  // by routine and rank
+  for (const auto& rank : profile.ranks) {
+    if (!rank.closed) return {};
+    for (const auto& [key, totals] : rank.rows) {
+      const auto info = profile.communicators.find(key.communicator);
+      if (info == profile.communicators.end() || !collective_of(key.routine) ||
+          info->second.size != static_cast<int>(profile.ranks.size()))
+        continue;
+      calls[key.routine][rank.rank] += totals.calls;
+    }
+  }
+  std::vector<std::string> found;
+  for (const auto& [routine, by_rank] : calls) {
+    const auto [least, most] =
+        std::minmax_element(by_rank.begin(), by_rank.end(),
+                            [](const auto& a, const auto& b) { return a.second < b.second; });
+    if (by_rank.size() != profile.ranks.size() || least->second != most->second)
+      found.push_back(
+          fmt::format("{} of all ranks was called {} times by rank {}, {} times by rank {}",
+                      routine, most->second, most->first,
+                      by_rank.size() == profile.ranks.size() ? least->second : 0, least->first));
+  }
+  return found;
+}
+
 std::string percent(double share) { return fmt::format("{:.0f} %", 100 * share); }
 
 std::string verdict_of(const Summary& summary) {
-  if (summary.calls == 0 || summary.routines.empty())
-    return "No communication was captured: no rank called anything that communicates.";
+  if (summary.routines.empty())
+    return fmt::format(
+        "No communication was captured: {}.",
+        summary.calls == 0
+            ? "no rank called anything that is recorded"
+            : fmt::format("the {} recorded calls ask or compute, none sends or waits",
+                          summary.calls));
   const auto& costliest = summary.routines.front();
   auto text = fmt::format("{} {} spent {} of {:.3g} s communicating, most of it in {} ({})",
                           summary.ranks.size(), summary.ranks.size() == 1 ? "rank" : "ranks",
@@ -157,7 +230,10 @@ Finding contradiction(const std::string& what) {
 
 }  // namespace
 
-Summary summarize(const Profile& profile) {
+namespace {
+
+/// All that follows from sums.
+Summary sums_of(const Profile& profile) {
   Summary summary;
   summary.source = profile.source;
   std::set<std::string> hosts;
@@ -180,19 +256,21 @@ Summary summarize(const Profile& profile) {
   summary.hosts.assign(hosts.begin(), hosts.end());
   summary.communication_share = ratio(communication, elapsed);
   if (compared > 0) summary.waited_share = waited / compared;
-  for (const auto& [name, totals] : profile.routines)
-    if (trace::is_communication(name))
-      summary.routines.push_back(summary_of(profile, name, totals));
+  const auto ranks = std::max(static_cast<int>(profile.ranks.size()),
+                              profile.ranks.empty() ? 1 : profile.ranks.front().size);
+  for (const auto& [name, group] : groups_of(profile))
+    if (group.totals.calls > 0) summary.routines.push_back(summary_of(name, group, ranks));
   std::stable_sort(summary.routines.begin(), summary.routines.end(),
                    [](const auto& a, const auto& b) { return a.seconds > b.seconds; });
   double in_routines = 0;
   for (const auto& routine : summary.routines) in_routines += routine.seconds;
   for (auto& routine : summary.routines) {
     routine.share = ratio(routine.seconds, in_routines);
+    if (is_receive(routine.routine)) continue;  // its sender has given them
     for (const auto& row : routine.sizes) summary.given += row.moved;
   }
   summary.matrix = matrix_of(profile);
-  summary.findings = find_all(profile);
+  if (profile.source.empty()) summary.disagreements = disagreements_of(profile);
   summary.notes = profile.warnings;
   for (const auto& rank : profile.ranks)
     for (const auto& problem : rank.problems)
@@ -203,45 +281,39 @@ Summary summarize(const Profile& profile) {
           "rank {} communicated for {:.3g} s within {:.3g} s: several of its threads did "
           "at once, so its shares of time add up to more than one",
           rank.rank, rank.communication_s, rank.elapsed_s));
-  summary.verdict = verdict_of(summary);
-  for (const auto& what : contradictions(summary))
-    summary.findings.insert(summary.findings.begin(), contradiction(what));
   return summary;
 }
 
-std::vector<std::string> contradictions(const Summary& summary) {
-  std::vector<std::string> found;
-  const double rounding = summary.source.empty() ? 1e-6 : 2e-3;  // other tools print milliseconds
-  for (const auto& routine : summary.routines) {
-    if (routine.sizes.empty()) continue;
-    std::uint64_t calls = 0, binned = 0;
-    double seconds = 0;
-    for (const auto& row : routine.sizes) {
-      calls += row.calls;
-      seconds += row.seconds;
-    }
-    for (const auto& row : routine.bins) binned += row.calls;
-    if (calls != routine.calls || binned != calls)
-      found.push_back(fmt::format("{} was called {} times, its sizes make {} and its bins {}",
-                                  routine.name, routine.calls, calls, binned));
-    if (seconds > routine.seconds * (1 + rounding) + rounding)
-      found.push_back(fmt::format("{} took {:.6g} s, its sizes {:.6g} s", routine.name,
-                                  routine.seconds, seconds));
-    const auto& [least, mode, median, most, mean, distinct] = routine.spread;
-    const bool ordered = least <= mode && mode <= most && least <= median && median <= most &&
-                         static_cast<double>(least) <= mean + rounding &&
-                         mean <= static_cast<double>(most) + rounding;
-    if (!ordered || distinct != routine.sizes.size())
-      found.push_back(fmt::format(
-          "{}: sizes from {} to {} with mode {}, median {}, mean {:.1f} and {} distinct of {}",
-          routine.name, least, most, mode, median, mean, distinct, routine.sizes.size()));
-  }
-  for (const auto& rank : summary.ranks) {
-    if (rank.waited_s.value_or(0) > rank.communication_s * (1 + rounding) + rounding)
-      found.push_back(fmt::format("rank {} waited for {:.6g} s in {:.6g} s of communication",
-                                  rank.rank, *rank.waited_s, rank.communication_s));
-  }
-  return found;
+/// What the figures mean, when all are there.
+void conclude(Summary& summary, const Profile& profile) {
+  summary.verdict = verdict_of(summary);
+  summary.findings = find_all(profile);
+  auto more = find_performance(summary);
+  summary.findings.insert(summary.findings.end(), std::make_move_iterator(more.begin()),
+                          std::make_move_iterator(more.end()));
+  std::stable_sort(summary.findings.begin(), summary.findings.end(),
+                   [](const auto& a, const auto& b) { return a.cost_s > b.cost_s; });
+  const auto contradicting = contradictions(summary);
+  for (auto what = contradicting.rbegin(); what != contradicting.rend(); ++what)
+    summary.findings.insert(summary.findings.begin(), contradiction(*what));
+}
+
+}  // namespace
+
+Summary summarize(const Profile& profile, const SummaryOptions& options) {
+  auto summary = sums_of(profile);
+  add_link(summary, options);
+  conclude(summary, profile);
+  return summary;
+}
+
+Summary summarize(const Profile& profile, std::span<const trace::Trace> traces,
+                  const SummaryOptions& options) {
+  auto summary = sums_of(profile);
+  add_detail(summary, profile, traces);
+  add_link(summary, options);
+  conclude(summary, profile);
+  return summary;
 }
 
 }  // namespace sinew::report

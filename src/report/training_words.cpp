@@ -93,6 +93,8 @@ Finding explain(const Polling& p) {
       "Skew is not cured by fewer polls: look for the rank that computes longest, which spends the "
       "least time in communication."};
   finding.command = "sinew profile -- mpirun ... (its column 'wait' tells waiting from transfer)";
+  finding.chart = "chart-calls-0";
+  finding.cost_s = seconds(p.small_ns);
   return finding;
 }
 
@@ -122,6 +124,7 @@ Finding explain(const DataElsewhere& e) {
       "See NCCL's part with NCCL_DEBUG=INFO (which algorithm, over what), or profile some steps "
       "with the PyTorch profiler or HOROVOD_TIMELINE and import the trace."};
   finding.command = "sinew import trace.json";
+  finding.cost_s = seconds(e.small_ns);
   return finding;
 }
 
@@ -155,6 +158,8 @@ Finding explain(const OutOfStep& s) {
                   "its processor or GPU, other jobs on its host.",
                   s.least)};
   finding.command = "sinew profile -- mpirun ... (its column 'wait', by rank)";
+  finding.chart = "chart-ranks";
+  finding.cost_s = seconds(spread_ns);
   return finding;
 }
 
@@ -181,6 +186,7 @@ Finding explain(const LastReady& l) {
       fmt::format("Find out why rank {} reaches its gradients later: input, its share "
                   "of the data, its processor or GPU.",
                   l.rank)};
+  finding.cost_s = seconds(l.waited_ns);
   return finding;
 }
 

@@ -36,16 +36,18 @@ TextTable routine_table(const Summary& summary) {
 }
 
 TextTable rank_table(const Summary& summary) {
-  TextTable table{"Ranks",
-                  "",
-                  {"rank", "host", "elapsed", "outside", "moving", "waiting", "sent", "received"},
-                  {}};
+  TextTable table{
+      "Ranks",
+      "",
+      {"rank", "host", "elapsed", "outside", "moving", "waiting", "came last", "sent", "received"},
+      {}};
   for (const auto& rank : summary.ranks)
     table.rows.push_back(
         {rank.rank >= 0 ? fmt::format("{}{}", rank.rank, rank.complete ? "" : " (cut short)") : "-",
          rank.host, seconds(rank.elapsed_s), seconds(rank.other_s()), seconds(rank.moving_s()),
-         rank.waited_s ? seconds(*rank.waited_s) : "not known", bytes(rank.sent),
-         bytes(rank.received)});
+         rank.waited_s ? seconds(*rank.waited_s) : "not known",
+         summary.imbalance && summary.imbalance->compared > 0 ? count(rank.last) : "not known",
+         bytes(rank.sent), bytes(rank.received)});
   return table;
 }
 
@@ -84,6 +86,11 @@ TextTable size_table(const RoutineSummary& routine) {
                           bytes(row.moved), seconds(row.seconds),
                           seconds(row.seconds / static_cast<double>(row.calls))});
   if (left_out > 0) table.about += fmt::format(" The ten most frequent; {} more.", left_out);
+  if (routine.reduction && routine.reduction->first > 1.01)
+    table.about += fmt::format(
+        " A whole gradient is {:.1f} to {:.0f} times one of its messages, which is not what was "
+        "saved.",
+        routine.reduction->first, routine.reduction->second);
   return table;
 }
 
@@ -97,9 +104,14 @@ std::vector<const RoutineSummary*> sized_routines(const Summary& summary) {
 }
 
 std::vector<std::pair<std::string, std::string>> headline(const Summary& summary) {
-  return {{"of the time in communication", percent(summary.communication_share)},
+  const auto label = [&](std::string text) { return with_label(std::move(text), summary.times); };
+  if (summary.routines.empty())
+    return {{"elapsed", label(seconds(summary.elapsed_s))},
+            {"in communication", "not captured"},
+            {"sent by all ranks", "not captured"}};
+  return {{"of the time in communication", label(percent(summary.communication_share))},
           {"of that waiting for others",
-           summary.waited_share ? percent(*summary.waited_share) : "not known"},
+           summary.waited_share ? label(percent(*summary.waited_share)) : "not known"},
           summary.sent > 0
               ? std::pair<std::string, std::string>{"sent by all ranks", human_bytes(summary.sent)}
               : std::pair<std::string, std::string>{"given to the calls", bytes(summary.given)}};

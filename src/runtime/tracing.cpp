@@ -45,6 +45,7 @@ std::shared_ptr<Observer> trace_to(const std::string& folder, int rank, int size
   writer.note(trace::NoteKind::info, 0, fmt::format("rank={}", rank));
   writer.note(trace::NoteKind::info, 0, fmt::format("size={}", size));
   writer.note(trace::NoteKind::info, 0, "host=" + host_name());
+  writer.note(trace::NoteKind::info, 0, fmt::format("cores={}", ::sysconf(_SC_NPROCESSORS_ONLN)));
   for (const auto& algorithm : algorithms())
     writer.note(trace::NoteKind::algorithm, algorithm_key(algorithm.name), algorithm.name);
   for (const auto role : kRoles) writer.note(trace::NoteKind::label, role_tag(role), role);

@@ -26,12 +26,12 @@ std::vector<Waited> compare_arrivals(const Meetings& meetings) {
     for (const auto& arrival : arrivals)
       if (arrival.is_needed(needs)) ready = std::max(ready, arrival.call->begin_ns);
     for (const auto& arrival : arrivals) {
-      const auto& call = *arrival.call;
+      auto& call = *arrival.call;
       const bool early = arrival.waits(needs) && ready > call.begin_ns;
-      waited.push_back(
-          {arrival.trace, call.counter,
-           early ? static_cast<double>(std::min(ready - call.begin_ns, call.duration_ns)) : 0,
-           static_cast<double>(call.duration_ns)});
+      const double wait =
+          early ? static_cast<double>(std::min(ready - call.begin_ns, call.duration_ns)) : 0;
+      call.waited_ns = static_cast<float>(wait);
+      waited.push_back({arrival.trace, call.counter, wait, static_cast<double>(call.duration_ns)});
     }
   }
   return waited;

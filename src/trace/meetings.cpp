@@ -14,7 +14,8 @@ std::optional<Needs> needs_of(std::string_view routine) {
   if (routine.ends_with("_c")) routine.remove_suffix(2);
   for (const std::string_view name :
        {"MPI_Barrier", "MPI_Allreduce", "MPI_Allgather", "MPI_Allgatherv", "MPI_Alltoall",
-        "MPI_Alltoallv", "MPI_Alltoallw", "MPI_Reduce_scatter", "MPI_Reduce_scatter_block"})
+        "MPI_Alltoallv", "MPI_Alltoallw", "MPI_Reduce_scatter", "MPI_Reduce_scatter_block",
+        "allreduce", "allgather", "reduce_scatter", "alltoall", "barrier"})
     if (routine == name) return Needs::all;
   for (const std::string_view name : {"MPI_Bcast", "MPI_Scatter", "MPI_Scatterv"})
     if (routine == name) return Needs::root;
@@ -57,7 +58,11 @@ Meetings find_meetings(std::span<Trace> traces) {
   }
   Meetings meetings;
   for (auto& [id, meeting] : found) {
-    if (meeting.arrivals.size() == sizes[id.first])
+    const auto known = sizes.find(id.first);
+    // Our own traces have no notes on communicators; the first of them is of all ranks.
+    const bool is_first = sizes.empty() && id.first == found.begin()->first.first;
+    const auto size = known != sizes.end() ? known->second : is_first ? traces.size() : 0;
+    if (meeting.arrivals.size() == size)
       meetings.complete.push_back(std::move(meeting));
     else
       ++meetings.incomplete;

@@ -5,6 +5,7 @@
 #include <span>
 #include <tuple>
 
+#include "trace/activity.hpp"
 #include "trace/arrivals.hpp"
 
 namespace sinew::trace {
@@ -74,6 +75,7 @@ std::size_t explained_by(const std::vector<Loop>& loops) {
 
 bool communicates(const Trace& trace, const Counter& counter) {
   const auto& key = counter.key;
+  if (activity_of(routine_name(trace, key)) != Activity::communication) return false;
   return key.bytes > 0 || key.sent > 0 || key.received > 0 ||
          routine_name(trace, key).find("arrier") != std::string::npos;
 }
@@ -144,6 +146,8 @@ Phase phase_of(const Trace& trace, const std::vector<const RecordedCall*>& calls
     const auto end =
         at < part.size() ? part[at]->begin_ns : part.back()->begin_ns + part.back()->duration_ns;
     lengths.push_back(static_cast<double>(end - part[at - loop.period]->begin_ns));
+    phase.starts_ns.push_back(part[at - loop.period]->begin_ns);
+    if (at == part.size()) phase.starts_ns.push_back(end);
   }
   const auto rounds = static_cast<double>(loop.rounds);
   phase.mean_ns = std::accumulate(lengths.begin(), lengths.end(), 0.0) / rounds;

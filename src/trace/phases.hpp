@@ -26,6 +26,8 @@ struct Phase {
   double in_calls_ns = 0;                                         // of the mean, in these calls
   std::vector<double> rounds_ns;  // how long each one took, in order
   std::vector<RoundCall> pattern;
+  std::vector<std::uint64_t>
+      starts_ns;  // of each round and the end of the last, on the host's clock
 };
 
 /// The phases of the thread that communicates most, in order; empty where nothing repeats three

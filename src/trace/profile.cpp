@@ -9,6 +9,7 @@
 #include <cstdlib>
 
 #include <sinew/trace.hpp>
+#include "trace/activity.hpp"
 #include "trace/arrivals.hpp"
 #include "trace/clocks.hpp"
 
@@ -203,43 +204,10 @@ void Totals::add(const Totals& other) {
   resolved += other.resolved;
 }
 
-bool is_local(std::string_view routine) {
-  constexpr std::string_view kLocal[] = {"Init",
-                                         "Init_thread",
-                                         "Finalize",
-                                         "Abort",
-                                         "Session_init",
-                                         "Session_finalize",
-                                         "Pcontrol",
-                                         "Comm_rank",
-                                         "Comm_size",
-                                         "Comm_remote_size",
-                                         "Comm_compare",
-                                         "Comm_group",
-                                         "Comm_test_inter",
-                                         "Comm_remote_group",
-                                         "Type_free",
-                                         "Request_free",
-                                         "Cancel",
-                                         "Buffer_attach",
-                                         "Win_attach",
-                                         "Win_detach",
-                                         "Win_sync",
-                                         "Send_init",
-                                         "Bsend_init",
-                                         "Ssend_init",
-                                         "Rsend_init",
-                                         "Recv_init",
-                                         "Psend_init",
-                                         "Precv_init"};
-  if (!routine.starts_with("MPI_")) return false;
-  routine.remove_prefix(4);
-  if (routine.ends_with("_c")) routine.remove_suffix(2);
-  return std::find(std::begin(kLocal), std::end(kLocal), routine) != std::end(kLocal);
-}
+bool is_local(std::string_view routine) { return activity_of(routine) == Activity::local; }
 
 bool is_communication(std::string_view routine) {
-  return !routine.starts_with("MPI_File_") && routine != "step" && !is_local(routine);
+  return activity_of(routine) == Activity::communication;
 }
 
 std::uint64_t communicating_calls(const RankProfile& rank) {
@@ -276,8 +244,12 @@ void sum_over_ranks(Profile& profile) {
   }
 }
 
-Profile summarize(const std::vector<Trace>& unordered) {
-  std::vector<Trace> traces = unordered;
+Profile summarize(const std::vector<Trace>& traces) {
+  auto copy = traces;
+  return summarize_in_place(copy);
+}
+
+Profile summarize_in_place(std::vector<Trace>& traces) {
   std::stable_sort(traces.begin(), traces.end(), [](const Trace& a, const Trace& b) {
     return rank_of(a).rank < rank_of(b).rank;
   });

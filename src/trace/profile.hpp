@@ -87,6 +87,8 @@ inline bool is_too_short(const Totals& totals, double own_cost_ns) {
 }
 
 Profile summarize(const std::vector<Trace>& traces);
+/// The same, and leaves the traces by rank, on one clock, and each record with what it waited.
+Profile summarize_in_place(std::vector<Trace>& traces);
 
 /// Sums over ranks what each rank's `routines` and `rows` hold, and puts ranks in order.
 void sum_over_ranks(Profile& profile);
@@ -94,7 +96,7 @@ void sum_over_ranks(Profile& profile);
 /// Moves nothing and waits for nobody, as MPI_Comm_rank; or begins and ends MPI.
 bool is_local(std::string_view routine);
 
-/// Not for local calls, for files, and for steps of a collective that counts itself.
+/// Not for what begins and ends MPI, asks it something, or is part of a call that counts itself.
 bool is_communication(std::string_view routine);
 
 /// Calls of a rank that are not local; all where only their sum is known.

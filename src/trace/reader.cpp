@@ -2,10 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <fstream>
-#include <iterator>
 
 #include <sinew/error.hpp>
 
@@ -176,7 +176,9 @@ class Reading {
   }
 
   void take_slot(const BlockHeader& header, const Slot& slot, const Timescale& scale) {
-    place_of_[{header.thread, slot.number}] = trace_.counters.size();
+    auto& places = places_[header.thread];
+    if (places.size() <= slot.number) places.resize(std::size_t{slot.number} + 1, kNowhere);
+    places[slot.number] = trace_.counters.size();
     Counter counter;
     counter.key = {slot.kind,      slot.dtype,    slot.operation, slot.communicator, slot.bytes,
                    slot.sent,      slot.received, slot.peer,      slot.round,        slot.tag,
@@ -214,17 +216,17 @@ class Reading {
     for (const auto& block : pending_) {
       const auto stride = block.header.stride;
       trace_.greatest_stride = std::max(trace_.greatest_stride, stride);
+      const auto& places = places_[block.header.thread];
       std::size_t unknown = 0;
       for (std::size_t i = 0; i + sizeof(Record) <= block.used; i += sizeof(Record)) {
         const auto record = item_at<Record>(block.payload + i);
         const auto number = static_cast<std::uint16_t>(record.tail >> 16U);
-        const auto place = place_of_.find({block.header.thread, number});
-        if (place == place_of_.end()) {
+        if (number >= places.size() || places[number] == kNowhere) {
           ++unknown;
           continue;
         }
         trace_.records.push_back(
-            {place->second, scale.moment(record.begin), scale.whole_span(record.duration),
+            {places[number], scale.moment(record.begin), scale.whole_span(record.duration),
              scale.whole_span(record.waiting), static_cast<std::uint32_t>(record.tail >> 32U),
              static_cast<std::uint32_t>(stride)});
       }
@@ -237,7 +239,8 @@ class Reading {
   std::span<const std::byte> file_;
   Trace trace_;
   std::vector<Pending> pending_;
-  std::map<std::pair<std::uint16_t, std::uint16_t>, std::size_t> place_of_;
+  static constexpr std::size_t kNowhere = ~std::size_t{0};
+  std::map<std::uint16_t, std::vector<std::size_t>> places_;  // of a thread's slots, by number
 };
 
 }  // namespace
@@ -248,7 +251,12 @@ Trace read_trace_file(const std::string& path) {
   std::ifstream stream(path, std::ios::binary);
   if (!stream)
     throw Error(Errc::system, fmt::format("cannot open {}: {}", path, std::strerror(errno)));
-  const std::vector<char> bytes{std::istreambuf_iterator<char>(stream), {}};
+  stream.seekg(0, std::ios::end);
+  const auto size = stream.tellg();
+  std::vector<char> bytes(size > 0 ? static_cast<std::size_t>(size) : 0);
+  stream.seekg(0);
+  stream.read(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+  bytes.resize(static_cast<std::size_t>(std::max<std::streamsize>(stream.gcount(), 0)));
   try {
     return read_trace(std::as_bytes(std::span(bytes)));
   } catch (const Error& error) {

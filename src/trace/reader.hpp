@@ -28,6 +28,7 @@ struct RecordedCall {
   std::uint64_t waiting_ns = 0;
   std::uint32_t sequence = 0;
   std::uint32_t stride = 1;  // one of so many was kept
+  float waited_ns = -1;      // until the ranks it needed had come; below 0: not compared
 };
 
 struct Trace {

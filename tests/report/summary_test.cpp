@@ -94,6 +94,25 @@ TEST(Summary, says_what_contradicts) {
   EXPECT_EQ(broken([](Summary& s) { s.routines[0].seconds = 0.1; }), 1U);
   EXPECT_EQ(broken([](Summary& s) { s.ranks[0].waited_s = 100; }), 1U);
   EXPECT_EQ(broken([](Summary& s) { s.routines[0].bins.pop_back(); }), 1U);
+  EXPECT_EQ(broken([](Summary& s) { s.routines[0].share = 1.1; }), 1U) << "shares of 118 %";
+  EXPECT_EQ(broken([](Summary& s) { s.split = {.elapsed_s = 1, .compute_s = 2}; }), 1U);
+  EXPECT_EQ(broken([](Summary& s) {
+              s.steps.phases.push_back({.name = "dense",
+                                        .iterations = 3,
+                                        .split = {.elapsed_s = 1},
+                                        .median_s = 1,
+                                        .longest_s = 1});
+            }),
+            1U)
+      << "iterations of a phase that are not there";
+  EXPECT_EQ(broken([](Summary& s) {
+              const Split phase{.elapsed_s = 1, .moving_s = 0.0015};
+              s.steps.phases.push_back(
+                  {.name = "all", .iterations = 1, .split = phase, .median_s = 1, .longest_s = 1});
+              s.steps.iterations.push_back({.split = {.elapsed_s = 1, .moving_s = 0.0115}});
+            }),
+            1U)
+      << "a whole outside of its parts";
 }
 
 TEST(Summary, of_a_profile_that_contradicts_itself_begins_with_that) {
@@ -102,6 +121,28 @@ TEST(Summary, of_a_profile_that_contradicts_itself_begins_with_that) {
   const auto summary = summarize(profile);
   ASSERT_FALSE(summary.findings.empty());
   EXPECT_EQ(summary.findings.front().id, "contradiction");
+}
+
+TEST(Summary, ranks_that_met_a_different_number_of_times_contradict) {
+  auto profile = two_ranks();
+  profile.communicators[1] = {"world", "0-1", 2};
+  EXPECT_TRUE(summarize(profile).disagreements.empty());
+  for (auto* const rows : {&profile.ranks[0].rows, &profile.rows})
+    (*rows)[{"MPI_Allreduce", 1, 8, -1, "", ""}].calls += 1;
+  profile.routines["MPI_Allreduce"].calls += 1;
+  const auto summary = summarize(profile);
+  ASSERT_EQ(summary.disagreements.size(), 1U);
+  EXPECT_EQ(summary.findings.front().id, "contradiction");
+}
+
+TEST(Summary, calls_that_only_ask_are_no_communication) {
+  for (const auto* const routine :
+       {"MPI_Comm_rank", "MPI_Comm_size", "MPI_Wtime", "MPI_Type_commit", "MPI_Get_count",
+        "compute", "data.next", "iteration", "step"})
+    EXPECT_FALSE(trace::is_communication(routine)) << routine;
+  for (const auto* const routine : {"MPI_Send", "MPI_Waitall", "MPI_Comm_split", "MPI_Win_fence",
+                                    "MPI_Get_accumulate", "MPI_Get", "allreduce", "computed_thing"})
+    EXPECT_TRUE(trace::is_communication(routine)) << routine;
 }
 
 TEST(Summary, says_that_nothing_was_captured) {
@@ -137,6 +178,7 @@ TEST(ReportPage, has_the_figures_of_the_json) {
   EXPECT_EQ(data["charted"].size(), 2U);
   data.erase("charted");
   for (auto& routine : json["routines"]) routine.erase("sizes");
+  json.erase("iterations");
   EXPECT_EQ(data, json);
   EXPECT_LT(page.size(), 500'000U);
 }
@@ -162,7 +204,7 @@ TEST(Csv, has_every_table_and_quotes_what_needs_it) {
   profile.ranks[0].host = "a,\"b\"";
   std::map<std::string, std::string> files;
   for (const auto& [name, text] : to_csv(summarize(profile))) files[name] = text;
-  EXPECT_EQ(files.size(), 4U);
+  EXPECT_EQ(files.size(), 9U);
   EXPECT_NE(files["ranks.csv"].find("0,\"a,\"\"b\"\"\",true"), std::string::npos);
   EXPECT_NE(files["sizes.csv"].find("MPI_Allreduce,4000,4,16000,4\n"), std::string::npos)
       << files["sizes.csv"];

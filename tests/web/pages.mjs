@@ -26,7 +26,7 @@ async function look(browser, file, colorScheme, width, scripts) {
     if (scripts) {
       const wide = await page.evaluate(() => document.documentElement.scrollWidth);
       if (wide > width) fault(`${wide} px wide`);
-      const empty = await page.evaluate(() => [...document.querySelectorAll("figure")].filter(f => f.querySelectorAll("rect").length === 0).map(f => f.id));
+      const empty = await page.evaluate(() => [...document.querySelectorAll("figure")].filter(f => f.querySelectorAll("rect, circle").length === 0).map(f => f.id));
       if (empty.length > 0) fault(`empty charts: ${empty}`);
     }
     if (bypassCSP) {
@@ -38,19 +38,70 @@ async function look(browser, file, colorScheme, width, scripts) {
   }
 }
 
-// The bars of a chart are as many as the figures they show.
+// What a chart draws is what the JSON says: lengths, places and shades follow its figures.
 async function compare(browser, file) {
   const page = await (await browser.newContext({viewport: {width: 1200, height: 1000}})).newPage();
   await page.goto(`file://${resolve(file)}`);
-  const [want, got] = await page.evaluate(() => {
-    const data = JSON.parse(document.getElementById("data").textContent);
-    if (!data.charted) return [[], []];
-    const bars = id => [...document.querySelectorAll(`#${id} rect`)].map(rect => rect.querySelector("title")?.textContent ?? "");
-    const want = data.charted.map(name => data.routines.find(routine => routine.name === name).bins.map(bin => bin.calls));
-    const got = data.charted.map((name, index) => bars(`chart-calls-${index}`).map(title => Number(title.match(/: (\d+) calls/)?.[1])));
-    return [want, got];
+  const wrong = await page.evaluate(() => {
+    const data = JSON.parse(document.getElementById("data")?.textContent ?? "null");
+    if (!data?.charted) return [];
+    const found = [];
+    const drawn = id => [...document.querySelectorAll(`#${id} svg`)].length > 0;
+    const rects = id => [...document.querySelectorAll(`#${id} g rect`)];
+    const number = (node, name) => Number(node.getAttribute(name));
+    const check = (id, what, holds) => { if (!holds) found.push(`${id}: ${what}`); };
+    const falling = list => list.filter(value => value > 1e-12).sort((a, b) => b - a);
+    // The longest gives the scale; all others must follow it to a pixel.
+    const follows = (id, lengths, values) => {
+      const [got, want] = [falling(lengths), falling(values)];
+      check(id, `draws ${got.length} of ${want.length}`, got.length >= want.length * .98 && got.length <= want.length);
+      const scale = got[0] / want[0];
+      check(id, "lengths differ from the figures", got.every((length, i) => Math.abs(length - want[i] * scale) < .6 + length * .01));
+    };
+    const line = (id, points) => {  // [place, value]: places are linear in values
+      const [low, high] = [points.reduce((a, b) => a[1] < b[1] ? a : b), points.reduce((a, b) => a[1] > b[1] ? a : b)];
+      const slope = high[1] === low[1] ? 0 : (high[0] - low[0]) / (high[1] - low[1]);
+      check(id, "places differ from the figures", points.every(([place, value]) => Math.abs(place - low[0] - slope * (value - low[1])) < 1));
+    };
+    const part = ["compute_s", "data_s", "compress_s", "moving_s", "waiting_s", "other_s"];
+
+    follows("chart-ranks", rects("chart-ranks").map(rect => number(rect, "width")), data.ranks.flatMap(rank => [rank.outside_s, rank.moving_s, rank.waited_s ?? 0]));
+    data.charted.forEach((name, index) => {
+      const {bins} = data.routines.find(routine => routine.name === name);
+      follows(`chart-calls-${index}`, rects(`chart-calls-${index}`).map(rect => number(rect, "height")), bins.map(bin => Math.sqrt(bin.calls)));
+      follows(`chart-time-${index}`, rects(`chart-time-${index}`).map(rect => number(rect, "height")), bins.map(bin => bin.seconds));
+    });
+    const shades = id => rects(id).filter(rect => rect.hasAttribute("fill-opacity")).map(rect => number(rect, "fill-opacity"));
+    const shaded = (id, values) => check(id, "shades differ from the figures", shades(id).length === values.length && shades(id).every((shade, i) => Math.abs(shade - values[i]) < 1e-6));
+    const {sent_bytes} = data.matrix, most = Math.max(...sent_bytes.flat());
+    if (sent_bytes.length > 0) shaded("chart-matrix", sent_bytes.flat().map(sent => sent / most));
+    if (data.heat.ranks.length > 0) shaded("chart-heat", data.heat.share.flat());
+    if (data.strip.length > 0) {
+      follows("chart-iterations", rects("chart-iterations").map(rect => number(rect, "height")), data.strip.flatMap(at => [...part.map(name => at.split[name]), at.split.hidden_s]));
+      const names = [...document.querySelectorAll("#chart-iterations text")].map(node => node.textContent);
+      for (const phase of data.phases) check("chart-iterations", `no band for ${phase.name}`, names.includes(phase.name));
+    }
+    const marks = data.lanes.flatMap(lane => lane.marks);
+    check("chart-lanes", `${marks.length} marks`, marks.length <= 4000);
+    if (marks.length > 0) follows("chart-lanes", rects("chart-lanes").map(rect => number(rect, "width")), marks.map(([begin, end]) => end - begin));
+    if (data.bandwidth.length > 0) follows("chart-bandwidth", rects("chart-bandwidth").map(rect => number(rect, "width")), data.bandwidth.map(row => row.bytes_per_s.value));
+    if (data.compression) follows("chart-compression", rects("chart-compression").map(rect => number(rect, "width")), [data.compression.dense_wire_bytes.value, data.compression.sparse_wire_bytes.value]);
+    const circles = id => [...document.querySelectorAll(`#${id} circle`)];
+    if (data.model?.rows.length > 0) {
+      const dots = circles("chart-model");
+      check("chart-model", `${dots.length} dots`, dots.length === data.model.rows.length);
+      line("chart-model", dots.map((dot, i) => [number(dot, "cy"), Math.log(data.model.rows[i].measured_s)]));
+    }
+    if (data.model?.scaling.length > 0) {
+      const dots = circles("chart-scaling");
+      check("chart-scaling", `${dots.length} dots`, dots.length === data.model.scaling.length);
+      line("chart-scaling", dots.map((dot, i) => [number(dot, "cy"), data.model.scaling[i].seconds]));
+      line("chart-scaling", dots.map((dot, i) => [number(dot, "cx"), Math.log(data.model.scaling[i].ranks)]));
+    }
+    for (const figure of document.querySelectorAll("figure")) check(figure.id, "not drawn", drawn(figure.id));
+    return found;
   });
-  if (JSON.stringify(want) !== JSON.stringify(got)) faults.push(`${file}: charts show ${JSON.stringify(got)}, the figures are ${JSON.stringify(want)}`);
+  for (const what of wrong) faults.push(`${file}: ${what}`);
 }
 
 const browser = await chromium.launch({executablePath: "/usr/bin/chromium", args: ["--no-sandbox"]});

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# The pages of this program in a browser, and the chart bundle made again: run.sh SINEW FOLDER
+# The pages of this program in a browser, and the chart bundle made again: run.sh SINEW FOLDER SEED_TRACE
 # Exits 77 (skipped) with the reason where there is no browser, no npm, or no way to its packages.
 set -euo pipefail
 source=$(cd -- "$(dirname -- "$0")/../.." && pwd)
-sinew=$1 work=$2
+sinew=$1 work=$2 seed_trace=$3
 skip() { echo "skipped: $1" && exit 77; }
 [[ -x /usr/bin/chromium ]] || skip "no chromium (apt install chromium)"
 command -v npm >/dev/null || skip "no npm (apt install npm)"
@@ -20,4 +20,7 @@ profiles=$source/tests/data/profiles
 "$sinew" import "$profiles/mpitrace_training_cpu.txt" --format html >"$work/training.html"
 "$sinew" import "$profiles/mpip_training.txt" --format html >"$work/mpip.html"
 "$sinew" draw allreduce --algo ring -p 4 --format html >"$work/ring.html"
-node "$source/tests/web/pages.mjs" "$work" "$work"/{training,mpip,ring}.html
+rm -rf "$work/seeds" && "$seed_trace" "$work/seeds"
+"$sinew" report "$work/seeds" --link 25GB/s --net alpha=5us,bw=25GB/s --format html >"$work/seeds.html"
+"$sinew" report "$work/seeds" "$work/seeds" --format html >"$work/two.html"
+node "$source/tests/web/pages.mjs" "$work" "$work"/{training,mpip,ring,seeds,two}.html

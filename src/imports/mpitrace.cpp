@@ -287,14 +287,12 @@ Profile Reader::finish() {
     rank.rows = std::move(read.rows);
     for (auto& [routine, totals] : read.routines) {
       rank.all.add(totals);
+      ProfileKey key;
+      key.routine = routine;
       const bool listed = std::any_of(rank.rows.begin(), rank.rows.end(), [&](const auto& row) {
-        return row.first.routine == routine;
+        return row.first.routine == key.routine;
       });
-      if (!listed) {
-        ProfileKey key;
-        key.routine = routine;
-        rank.rows[key] = totals;
-      }
+      if (!listed) rank.rows[key] = totals;
     }
     if (read.file.empty()) rank.all.total_ns = rank.communication_ns;
     rank.routines = std::move(read.routines);

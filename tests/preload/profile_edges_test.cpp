@@ -21,18 +21,6 @@ TEST_P(Profiler, a_folder_that_cannot_be_written_to_costs_one_line) {
   EXPECT_EQ(lines_of(ran.err).size(), 1U) << ran.err;
 }
 
-TEST_P(Profiler, a_full_disk_costs_records_and_no_counts_and_is_told) {
-  // The limit on file sizes, in KiB, stands for the disk.
-  const auto ran =
-      run({"bash", "-c",
-           "ulimit -f 4096; LD_PRELOAD=" SINEW_PROFILE_LIBRARY " SINEW_PROFILE_DIR=" + folder_ +
-               " exec " + GetParam().calls + " threads 100000"});
-  EXPECT_EQ(ran.status, 0) << ran.err;
-  const auto profile = shown();
-  EXPECT_EQ(routine(profile, "MPI_Comm_rank")["calls"], 400'001U);
-  EXPECT_TRUE(has(profile["warnings"].dump(), "no room for all records")) << profile["warnings"];
-}
-
 TEST_P(Profiler, only_the_ranks_that_were_asked_for_leave_traces) {
   const auto ran = profile(3, {"late", "3"}, {"--ranks", "0,2"});
   EXPECT_EQ(ran.status, 0) << ran.err;

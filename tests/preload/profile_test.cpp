@@ -77,17 +77,25 @@ TEST_P(Profiler, four_threads_lose_no_call) {
 /// 100 ends in the long form of the tests.
 int trials() { return std::getenv("SINEW_FULL") != nullptr ? 25 : 1; }
 
-/// The figure behind `word` in what the reader from docs/format-trace.md says of the one trace in
-/// `folder`.
-std::uint64_t read_by_description(const std::string& folder, const std::string& word) {
+struct Described {
+  std::uint64_t calls = 0, records = 0;
+};
+
+/// What the reader from docs/format-trace.md finds in the one trace in `folder`.
+Described read_by_description(const std::string& folder) {
+  Described found;
   for (const auto& entry : std::filesystem::directory_iterator(folder)) {
     if (entry.path().extension() != ".trace") continue;
-    const auto ran =
-        run({SINEW_PYTHON, SINEW_SOURCE_DIR "/tests/trace/read_trace.py", entry.path().string()});
-    const auto at = ran.out.find(word + ": ");
-    if (at != std::string::npos) return std::stoull(ran.out.substr(at + word.size() + 2));
+    const auto said =
+        run({SINEW_PYTHON, SINEW_SOURCE_DIR "/tests/trace/read_trace.py", entry.path().string()})
+            .out;
+    const auto number = [&](const std::string& word) -> std::uint64_t {
+      const auto at = said.find(word);
+      return at == std::string::npos ? 0 : std::stoull(said.substr(at + word.size()));
+    };
+    found = {number(" calls: "), number("records: ")};
   }
-  return 0;
+  return found;
 }
 
 TEST_P(Profiler, whatever_ends_it_at_any_moment_all_calls_but_perhaps_the_last_are_there) {
@@ -118,8 +126,7 @@ TEST_P(Profiler, whatever_ends_it_at_any_moment_all_calls_but_perhaps_the_last_a
       EXPECT_EQ(program.finish().status, status);
       std::uint64_t done = 0;
       std::ifstream(count, std::ios::binary).read(reinterpret_cast<char*>(&done), sizeof done);
-      const auto records = read_by_description(folder_, "records");
-      const auto calls = read_by_description(folder_, "calls");
+      const auto [calls, records] = read_by_description(folder_);
       const auto profile = shown();
       const auto row = routine(profile, "MPI_Allreduce");
       const auto seen = row.is_null() ? 0 : row["calls"].get<std::uint64_t>();
@@ -230,8 +237,10 @@ TEST_P(Profiler, both_fortran_bindings_are_counted_as_counted_by_hand) {
     command.insert(command.begin(), {"profile", "-o", folder_ + "/out" + binding, "--json", "--"});
     const auto ran = sinew(command);
     ASSERT_EQ(ran.status, 0) << ran.err;
-    const auto by_hand = counted_by_hand(text_of(expected + "/0") + text_of(expected + "/1"));
+    auto by_hand = counted_by_hand(text_of(expected + "/0") + text_of(expected + "/1"));
     ASSERT_GT(by_hand.size(), 35U) << ran.err;
+    // Open MPI's Fortran asks for it itself, to convert the three arrays of counts on each rank.
+    if (GetParam().name == "openmpi") by_hand["MPI_Comm_size"].calls += 2 * 3;
     SCOPED_TRACE(binding);
     expect_counted(Json::parse(ran.out), by_hand);
   }

@@ -77,6 +77,7 @@ struct Scale {
 };
 
 Scale time_scale(double ps) {
+  if (ps == 0) return {1e6, "us"};
   if (ps < 1e3) return {1, "ps"};
   if (ps < 1e6) return {1e3, "ns"};
   if (ps < 1e9) return {1e6, "us"};

@@ -176,7 +176,8 @@ int run_explain(int argc, char** argv) {
   app.add_option("--nodes", asked.nodes, "node map: 2x4 is two nodes of four ranks");
   app.add_option("--root", asked.root, "the root, where there is one");
   app.add_option("--segments", asked.segments, "pipeline depth")->check(between(1, 65536));
-  app.add_option("--set", asked.settings, "change a value of the model file");
+  app.add_option("--set", asked.settings, "change a value of the model file")
+      ->allow_extra_args(false);
   app.add_option("--call", asked.call, "of a recording: which collective (default: the longest)");
   app.add_option("--format", asked.format, "text, svg or json");
   app.add_flag("--json", json, "the same as --format json");

@@ -231,7 +231,8 @@ int run_predict(int argc, char** argv) {
   app.add_option("--segments", asked.segments, "pipeline depth (default: as the library chooses)")
       ->check(between(1, 65536));
   app.add_option("--set", asked.settings,
-                 "change a value of the model file, e.g. link.nic.gbytes_per_s=12.5");
+                 "change a value of the model file, e.g. link.nic.gbytes_per_s=12.5")
+      ->allow_extra_args(false);
   app.add_option("--samples", asked.samples, "runs of a network with noise (default 20)")
       ->check(between(1, 100000));
   app.add_option("--transport", asked.transport, "refuse a model that was measured over another");

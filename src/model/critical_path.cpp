@@ -1,6 +1,7 @@
 #include "model/critical_path.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <unordered_map>
 
@@ -8,8 +9,9 @@ namespace sinew {
 namespace {
 
 struct Finish {
-  Picoseconds at;
-  std::size_t index;
+  Picoseconds at = 0;
+  std::size_t index = 0;
+  bool sender = false;  // it is the sender that was done then
   friend auto operator<=>(const Finish&, const Finish&) = default;
 };
 
@@ -20,20 +22,20 @@ class Finished {
  public:
   explicit Finished(std::span<const Activity> all) {
     for (std::size_t i = 0; i < all.size(); ++i) {
-      by_rank_[all[i].rank].push_back({all[i].sent, i});
-      if (is_message(all[i])) by_rank_[all[i].peer].push_back({all[i].end, i});
+      const auto& one = all[i];
+      if (one.sent > one.begin) by_rank_[one.rank].push_back({one.sent, i, true});
+      if (is_message(one) && one.end > one.begin) by_rank_[one.peer].push_back({one.end, i, false});
     }
     for (auto& [rank, finishes] : by_rank_) std::sort(finishes.begin(), finishes.end());
   }
-  /// The last thing that a rank finished up to `at`, of those before `index`.
-  [[nodiscard]] const Finish* before(std::int32_t rank, Picoseconds at, std::size_t index) const {
+  /// The last thing that a rank finished up to `at`.
+  [[nodiscard]] const Finish* before(std::int32_t rank, Picoseconds at) const {
     const auto found = by_rank_.find(rank);
     if (found == by_rank_.end()) return nullptr;
     const auto& finishes = found->second;
-    auto next = std::upper_bound(finishes.begin(), finishes.end(), Finish{at, ~std::size_t{0}});
-    while (next != finishes.begin())
-      if ((--next)->index < index) return &*next;
-    return nullptr;
+    const auto next = std::upper_bound(finishes.begin(), finishes.end(), at,
+                                       [](Picoseconds a, const Finish& b) { return a < b.at; });
+    return next == finishes.begin() ? nullptr : &*std::prev(next);
   }
 
  private:
@@ -46,14 +48,21 @@ struct Cause {
   Picoseconds at = 0;
 };
 
-Cause cause_of(const Activity& activity) {
+Cause cause_of(const Activity& activity, bool sender) {
   if (!is_message(activity))
     return {activity.peer >= 0 ? activity.peer : activity.rank, -1, activity.begin};
-  const auto took = activity.cost.alpha + activity.cost.beta;
-  if (took > 0 &&
-      activity.end > activity.sent)  // it had left, and found the receiver's port occupied
-    return {activity.peer, -1, activity.end - took};
-  return {activity.rank, activity.peer, activity.begin};
+  if (!activity.eager) return {activity.rank, activity.peer, activity.begin};
+  if (!sender && activity.end > activity.sent)  // it had left, and found its port occupied
+    return {activity.peer, -1, activity.end - activity.cost.alpha - activity.cost.beta};
+  return {activity.rank, -1, activity.begin};
+}
+
+// The step before on the chain, if there is one.
+const Finish* before(const Finished& finished, const Cause& cause) {
+  const auto* one = finished.before(cause.one, cause.at);
+  const auto* other = cause.other < 0 ? nullptr : finished.before(cause.other, cause.at);
+  if (one == nullptr || other == nullptr) return one == nullptr ? other : one;
+  return one->at < other->at ? other : one;
 }
 
 std::vector<Waiting> waiting_of(std::span<const Activity> all) {
@@ -86,24 +95,20 @@ CriticalPath critical_path(std::span<const Activity> activities) {
   CriticalPath path;
   if (activities.empty()) return path;
   const Finished finished(activities);
-  auto last = std::max_element(activities.begin(), activities.end(),
-                               [](const Activity& a, const Activity& b) { return a.end < b.end; });
+  const auto last =
+      std::max_element(activities.begin(), activities.end(),
+                       [](const Activity& a, const Activity& b) { return a.end < b.end; });
   path.end = last->end;
-  auto at = static_cast<std::size_t>(last - activities.begin());
+  Finish at{last->end, static_cast<std::size_t>(last - activities.begin()), false};
   while (true) {
-    path.steps.push_back(activities[at]);
-    const auto cause = cause_of(activities[at]);
-    const Finish* before = finished.before(cause.one, cause.at, at);
-    if (cause.other >= 0) {
-      const auto* beside = finished.before(cause.other, cause.at, at);
-      if (before == nullptr || (beside != nullptr && *before < *beside)) before = beside;
-    }
-    if (before == nullptr) break;
-    at = before->index;
+    auto step = activities[at.index];
+    const auto* earlier = before(finished, cause_of(step, at.sender));
+    step.end = at.at;  // of an eager message that its sender was done with: no more of it matters
+    path.steps.push_back(step);
+    if (earlier == nullptr || earlier->at >= at.at) break;
+    at = *earlier;
   }
   std::reverse(path.steps.begin(), path.steps.end());
-  // What takes no time explains nothing.
-  std::erase_if(path.steps, [](const Activity& each) { return each.end == each.begin; });
   path.waiting = waiting_of(activities);
   return path;
 }

@@ -22,7 +22,7 @@ struct CriticalPath {
   Picoseconds end = 0;
 };
 
-/// Of activities in an order in which causes come before effects (as `simulate` records them).
+/// Of activities in any order. What takes no time is left out.
 CriticalPath critical_path(std::span<const Activity> activities);
 
 }  // namespace sinew

@@ -176,7 +176,8 @@ void Flows::solve() {
 void Flows::freeze(Id id, double rate) {
   auto& flow = flows_[id];
   flow.frozen = true;
-  flow.next = rate >= flow.own_rate ? 1 : rate / flow.own_rate;
+  // Costs are whole picoseconds, so that rates of equal links differ in their last digits.
+  flow.next = rate >= flow.own_rate * (1 - 1e-9) ? 1 : rate / flow.own_rate;
   for (const auto& place : places_of(id)) {
     auto& line = lines_[place.link];
     line.left -= rate;

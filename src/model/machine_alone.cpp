@@ -30,8 +30,10 @@ bool Machine::work_alone(std::int32_t id, Rank& rank, Lane& lane, const Item& it
   const auto wait = [&](std::uint64_t position, double notice_ps) {
     if (!wait_for(id, rank, item, position, others)) return false;
     const auto noticed = after(others.when, {whole_ps(notice_ps, 0), 0});
-    if (noticed <= start) others.last = -1;
-    took.alpha = others.last >= 0 ? noticed.at - others.when.at : 0;
+    if (noticed.at > start.at)
+      took.alpha = noticed.at - others.when.at;
+    else
+      others.last = -1;
     start = std::max(start, noticed);
     return true;
   };

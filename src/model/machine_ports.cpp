@@ -192,7 +192,8 @@ void Machine::receive(std::int32_t id, Rank& rank, const Letter& letter) {
           .begin = letter.begin,
           .sent = letter.end.at,
           .end = arrival.at,
-          .cost = letter.cost});
+          .cost = letter.cost,
+          .eager = true});
   const auto& lane = rank.lanes[item.channel];
   end_receive(id, rank, arrival, std::max(arrival, lane.ready),
               letter.cost.alpha + letter.cost.beta);

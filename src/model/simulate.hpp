@@ -56,6 +56,7 @@ struct Activity {
   Picoseconds sent = 0;  // the sender's port is free again
   Picoseconds end = 0;   // its receiver has it
   Cost cost{};           // without others
+  bool eager = false;    // it left whether or not its receiver had come
 };
 
 struct SimulateOptions {

@@ -7,6 +7,7 @@
 
 #include "base/text.hpp"
 #include "base/units.hpp"
+#include "base/wrapped.hpp"
 
 namespace sinew::report {
 namespace {
@@ -33,7 +34,7 @@ std::string sentence(const Activity& step) {
       break;
   }
   const auto what = step.op == Op::gather_copy ? "reads" : "reads and combines";
-  const auto whose = step.peer >= 0 ? fmt::format(", once rank {} has come", step.peer) : "";
+  const auto whose = step.peer >= 0 ? fmt::format(" after rank {}", step.peer) : "";
   return fmt::format("rank {} {} {}{}", step.rank, what, size, whose);
 }
 
@@ -49,7 +50,7 @@ std::string line_of(const Activity& step) {
                           step.round);
   if (const auto extra = lost(step); extra > 0)
     text += fmt::format(" ({} of it waiting)", short_time(static_cast<double>(extra)));
-  return text + "\n";
+  return wrapped(text, 79, 21) + "\n";
 }
 
 }  // namespace

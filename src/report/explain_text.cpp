@@ -64,7 +64,7 @@ std::string explain_as_text(const CriticalPath& path, std::span<const Activity> 
   }
   for (const auto& step : path.steps) {
     const bool message = step.op == Op::send;
-    rows.cover(step.rank, step.begin, step.sent, message ? 'S' : 'C');
+    rows.cover(step.rank, step.begin, std::min(step.sent, step.end), message ? 'S' : 'C');
     if (message) rows.cover(step.peer, step.begin, step.end, 'R');
   }
   const auto until = short_time(static_cast<double>(path.end));

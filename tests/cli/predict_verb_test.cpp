@@ -48,7 +48,7 @@ deviation_percent = 30
 low_factor = 0.123
 high_factor = 7.77
 )";
-  for (const std::string net : {kNet, file})
+  for (const auto& net : {kNet, file})
     for (const std::string bytes : {"8", "110278272"})
       for (const std::string collective : {"allreduce", "alltoall", "broadcast"}) {
         const auto ran = sinew({"predict", collective, "-p", "4..32", "--bytes", bytes, "--net",
@@ -89,7 +89,7 @@ shared = "member"
   EXPECT_NEAR(ms({"--set", "level.cluster.links=4"}), 4.4, 0.05);
   const auto all = predicted({"allreduce", "-p", "8", "--net", file});
   EXPECT_EQ(std::count_if(all.begin(), all.end(),
-                          [](const Json& one) { return one["algorithm"] == "two_level"; }),
+                          [](const Json& one) { return one["algorithm"] == "grid"; }),
             1);
   expect_error({"predict", "allreduce", "-p", "64", "--net", file}, 2,
                file + ":11: the levels hold 4 x 8 = 32 ranks, but there are 64");

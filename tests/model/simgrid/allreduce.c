@@ -10,12 +10,13 @@ int main(int argc, char** argv) {
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   float* const data = SMPI_SHARED_MALLOC((size_t)count * sizeof(float));
   float* const sum = SMPI_SHARED_MALLOC((size_t)count * sizeof(float));
-  MPI_Barrier(MPI_COMM_WORLD);
-  const double begin = MPI_Wtime();
+  /* All ranks are here at the same simulated moment; a barrier would let them out one by one. */
+  double begin = MPI_Wtime(), first = 0;
   MPI_Allreduce(data, sum, count, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD);
-  double mine = MPI_Wtime() - begin, longest = 0;
-  MPI_Reduce(&mine, &longest, 1, MPI_DOUBLE, MPI_MAX, 0, MPI_COMM_WORLD);
-  if (rank == 0) printf("seconds %.12g\n", longest);
+  double end = MPI_Wtime(), last = 0;
+  MPI_Reduce(&begin, &first, 1, MPI_DOUBLE, MPI_MIN, 0, MPI_COMM_WORLD);
+  MPI_Reduce(&end, &last, 1, MPI_DOUBLE, MPI_MAX, 0, MPI_COMM_WORLD);
+  if (rank == 0) printf("seconds %.12g\n", last - first);
   SMPI_SHARED_FREE(data);
   SMPI_SHARED_FREE(sum);
   MPI_Finalize();

@@ -20,10 +20,10 @@ void expect_80_columns(const std::string& text) {
 }
 
 TEST(ExplainVerb, says_who_waits_for_whom_and_draws_it) {
-  const auto ran =
-      sinew({"explain", "reduce", "--algo", "binomial", "-p", "4", "--bytes", "1M", "--net", kNet});
+  const auto ran = sinew(
+      {"explain", "allreduce", "--algo", "binomial", "-p", "8", "--bytes", "1M", "--net", kNet});
   EXPECT_EQ(ran.status, 0) << ran.err;
-  EXPECT_TRUE(has(ran.out, "reduce binomial of 1 MiB, 4 ranks")) << ran.out;
+  EXPECT_TRUE(has(ran.out, "allreduce binomial of 1 MiB, 8 ranks")) << ran.out;
   EXPECT_TRUE(has(ran.out, "rank 0 combines 1 MiB")) << ran.out;
   EXPECT_TRUE(has(ran.out, "Who waits for whom")) << ran.out;
   EXPECT_TRUE(has(ran.out, "waits for rank")) << ran.out;

@@ -69,6 +69,51 @@ std::string human_time_ps(double ps) {
   return fmt::format("{:.6g} s", ps / 1e12);
 }
 
+namespace {
+
+struct Scale {
+  double one;
+  std::string_view unit;
+};
+
+Scale time_scale(double ps) {
+  if (ps == 0) return {1e6, "us"};
+  if (ps < 1e3) return {1, "ps"};
+  if (ps < 1e6) return {1e3, "ns"};
+  if (ps < 1e9) return {1e6, "us"};
+  return ps < 1e12 ? Scale{1e9, "ms"} : Scale{1e12, "s"};
+}
+
+// Three digits, and never an exponent.
+std::string three_digits(double value) {
+  if (value >= 99.95) return fmt::format("{:.0f}", value);
+  return value >= 9.995 ? fmt::format("{:.1f}", value) : fmt::format("{:.2f}", value);
+}
+
+}  // namespace
+
+std::string short_time(double ps) {
+  const auto scale = time_scale(ps);
+  return fmt::format("{} {}", three_digits(ps / scale.one), scale.unit);
+}
+
+std::string short_range(double low_ps, double high_ps) {
+  const auto scale = time_scale(high_ps);
+  return fmt::format("{}-{} {}", three_digits(low_ps / scale.one),
+                     three_digits(high_ps / scale.one), scale.unit);
+}
+
+std::string short_number(double value, std::string_view unit) {
+  constexpr std::string_view kPrefixes = " kMGTPE";
+  std::size_t prefix = 0;
+  while (value >= 999.5 && prefix + 1 < kPrefixes.size()) value /= 1e3, ++prefix;
+  const auto digits = prefix == 0 && value == std::floor(value) ? fmt::format("{:.0f}", value)
+                                                                : three_digits(value);
+  const auto letter = prefix == 0 ? std::string() : std::string(1, kPrefixes[prefix]);
+  const auto tail = letter + std::string(unit);
+  return tail.empty() ? digits : fmt::format("{} {}", digits, tail);
+}
+
 std::string human_rate(double byte_ps) {
   const double rate = 1e12 / byte_ps;
   if (rate < 1e9) return fmt::format("{:.4g} MB/s", rate / 1e6);

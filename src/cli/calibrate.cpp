@@ -3,12 +3,13 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstring>
 #include <ctime>
 #include <filesystem>
 #include <fstream>
-#include <map>
 #include <nlohmann/json.hpp>
 
 #include <sinew/error.hpp>
@@ -16,6 +17,7 @@
 #include "base/units.hpp"
 #include "cli/arguments.hpp"
 #include "cli/bench_rank.hpp"
+#include "cli/calibrate_check.hpp"
 #include "cli/calibrate_measure.hpp"
 #include "cli/output.hpp"
 #include "cli/table.hpp"
@@ -33,10 +35,12 @@ struct Wanted {
   int ranks = 0;
   int rounds = 9;
   std::string most = "4M";
-  std::string file = "net.toml";
+  std::string file = "net.toml", checked;
   bool force = false, json = false;
 };
 
+// Sizes of whole collectives that the fit does not see.
+constexpr std::array kCheckSizes{24.0, 768.0, 12e3, 192e3, 3e6};
 constexpr double kMostBusy = 0.3;        // cores that others may use meanwhile
 constexpr double kNoisy = 2;             // p90 over p25 of one experiment
 constexpr double kMostNoisyShare = 0.2;  // of all experiments
@@ -46,21 +50,6 @@ std::vector<double> message_sizes(double most) {
   std::vector<double> sizes;
   for (double bytes = 8; bytes <= most; bytes *= 2) sizes.push_back(bytes);
   return sizes;
-}
-
-// Whole collectives at sizes that the fit does not see.
-std::vector<Experiment> held_out(int ranks, double most) {
-  std::vector<Experiment> all;
-  for (const auto collective : {Collective::allreduce, Collective::allgather,
-                                Collective::reduce_scatter, Collective::alltoall})
-    for (const auto* algorithm : algorithms_of(collective))
-      for (const double bytes : {24.0, 768.0, 12e3, 192e3, 3e6}) {
-        if (bytes > most) continue;
-        const double part = 4.0 * ranks;  // an element of each rank
-        all.push_back({collective, std::string(algorithm->name),
-                       std::max(1.0, std::floor(bytes / part)) * part});
-      }
-  return all;
 }
 
 void refuse_busy(const Wanted& wanted) {
@@ -109,6 +98,17 @@ struct Calibrated {
   double seconds = 0;
 };
 
+// Twice as many ranks as cores: what it takes until the next one runs.
+double time_switch(const Wanted& wanted, const Network& network) {
+  const int ranks = 2 * allowed_cores();
+  std::vector<Experiment> experiments;
+  for (const std::string algorithm : {"binomial", "ring", "recursive_doubling", "flat"})
+    experiments.push_back({Collective::allreduce, algorithm, 4.0 * ranks});
+  Stopwatch stopwatch(wanted.setup, ranks);
+  const auto timings = stopwatch.time(experiments, wanted.rounds, [](auto, auto) {});
+  return switch_ps(network, ranks, allowed_cores(), timings);
+}
+
 Calibrated calibrate(const Wanted& wanted) {
   refuse_busy(wanted);
   const auto begin = Clock::now();
@@ -132,8 +132,9 @@ Calibrated calibrate(const Wanted& wanted) {
   measured.timings = stopwatch.time(instruments(wanted.ranks, measured.board, sizes), wanted.rounds,
                                     show("messages by size"));
   Calibrated result;
-  result.checks = stopwatch.time(held_out(wanted.ranks, most), std::max(3, wanted.rounds / 2),
-                                 show("whole collectives, to check"));
+  result.checks =
+      stopwatch.time(whole_collectives(wanted.ranks, most, kCheckSizes),
+                     std::max(3, wanted.rounds / 2), show("whole collectives, to check"));
   auto all = measured.timings;
   all.insert(all.end(), result.checks.begin(), result.checks.end());
   const double noise = refuse_noise(all, wanted.force);
@@ -143,6 +144,11 @@ Calibrated calibrate(const Wanted& wanted) {
   result.network.error = error_bar(ratios);
   result.network.provenance.schedule_error = median_error(ratios);
   sign(result.network, wanted);
+  result.network.cores.count = allowed_cores();
+  if (wanted.ranks <= allowed_cores()) {
+    progress.show("more ranks than cores");
+    result.network.cores.switch_ps = time_switch(wanted, result.network);
+  }
   result.seconds = std::chrono::duration<double>(Clock::now() - begin).count();
   return result;
 }
@@ -162,33 +168,6 @@ void print_curve(Table& table, std::string_view part, const Curve& curve) {
   }
 }
 
-// Measured over predicted, an algorithm a row, a size a column.
-void print_checks(const Calibrated& result) {
-  std::vector<double> sizes;
-  std::map<std::string, std::vector<std::string>> rows;
-  std::vector<std::string> order;
-  for (const auto& timing : result.checks) {
-    const auto ratio =
-        deviations(result.network, result.network.provenance.ranks, std::span(&timing, 1));
-    if (ratio.empty()) continue;
-    const auto label = fmt::format("{} {}", name(timing.what.collective), timing.what.algorithm);
-    if (!rows.contains(label)) order.push_back(label);
-    rows[label].push_back(fmt::format("{:.2f}", ratio.front()));
-    if (std::find(sizes.begin(), sizes.end(), timing.what.bytes) == sizes.end())
-      sizes.push_back(timing.what.bytes);
-  }
-  std::vector<Table::Column> columns{{"measured over predicted"}};
-  for (const double bytes : sizes)
-    columns.push_back({human_bytes(static_cast<std::uint64_t>(bytes)), Align::right});
-  Table table(std::move(columns));
-  for (const auto& label : order) {
-    auto cells = rows[label];
-    cells.insert(cells.begin(), label);
-    table.add(std::move(cells));
-  }
-  fmt::print("{}\n", table.text());
-}
-
 void print(const Calibrated& result, const Wanted& wanted) {
   const auto& network = result.network;
   using enum Align;
@@ -199,14 +178,15 @@ void print(const Calibrated& result, const Wanted& wanted) {
   print_curve(table, "copying", network.copy);
   if (network.board) print_curve(table, "through shared memory", network.board->gather);
   fmt::print("{}\n", table.text());
-  print_checks(result);
+  print_ratios(network, result.checks);
   const auto& from = network.provenance;
   fmt::print(
       "Left-out points of a fit: {:.0f} % off (median). Whole collectives at sizes in\n"
       "between: {:.0f} % off; nine of ten within {:.2f} to {:.2f} of the prediction.\n"
-      "Noise (p90 over p25): {:.2f}. Took {:.1f} s. Written: {}\n",
+      "Noise (p90 over p25): {:.2f}. A switch between ranks that share a core: {}.\n"
+      "Took {:.1f} s. Written: {}\n",
       from.left_out_error * 100, from.schedule_error * 100, network.error.low, network.error.high,
-      from.noise, result.seconds, wanted.file);
+      from.noise, human_time_ps(std::round(network.cores.switch_ps)), result.seconds, wanted.file);
 }
 
 void write(const Wanted& wanted, const Network& network) {
@@ -232,6 +212,8 @@ int run_calibrate(int argc, char** argv) {
       ->check(between(1, 1000));
   app.add_option("--most", wanted.most, "the longest message that is timed (default 4M)");
   app.add_option("-o,--output", wanted.file, "the file to write (default net.toml)");
+  app.add_option("--check", wanted.checked,
+                 "no new model: time whole collectives and compare with this one");
   app.add_flag("--force", wanted.force, "on a busy or noisy machine, too");
   app.add_flag("--json", wanted.json, "one JSON document about it");
   if (const auto status = parse(app, argc, argv)) return *status;
@@ -249,6 +231,11 @@ int run_calibrate(int argc, char** argv) {
                "sinew: {} ranks share {} cores: times hold for {} ranks on such a machine only\n",
                wanted.ranks, allowed_cores(), wanted.ranks);
 
+  if (!wanted.checked.empty()) {
+    refuse_busy(wanted);
+    return check_model(wanted.checked, wanted.setup, wanted.ranks, wanted.rounds,
+                       static_cast<double>(parse_bytes(wanted.most)), wanted.json);
+  }
   const auto result = calibrate(wanted);
   write(wanted, result.network);
   if (!wanted.json) {

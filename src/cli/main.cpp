@@ -32,6 +32,7 @@ constexpr std::array kVerbs = std::to_array<Verb>({
     {"import", "the same from files of mpitrace, mpiP, Horovod and PyTorch", run_import},
     {"calibrate", "measure this machine for predictions", run_calibrate},
     {"predict", "what a collective would take on a network, and why", run_predict},
+    {"explain", "the longest chain of a collective: who waits for whom", run_explain},
     {"launch", "start ranks of a program on this host", run_launch},
     {"train", "train a model on several workers, dense or compressed", run_train},
     {"doctor", "what on this machine would get in the way, and its repair", run_doctor},
@@ -59,6 +60,7 @@ Examples:
   sinew train --model cnn -p 4 --steps 200 --compress oktopk:0.02 --warmup 20
   sinew calibrate -o net.toml
   sinew predict allreduce -p 8..1024 --bytes 110278272 --net alpha=5us,bw=25GB/s
+  sinew explain allreduce --algo binomial -p 8 --net alpha=5us,bw=25GB/s
   sinew launch -n 4 -- ./program --its-option
 
 `sinew VERB --help` explains a verb. Results go to stdout, talk to stderr.

@@ -13,10 +13,11 @@
 
 namespace sinew {
 
-Network load_network(const std::string& text) {
+Network load_network(const std::string& text, std::span<const std::string> settings) {
   // A file may be called anything, a line cannot be mistaken for one: it has a '='.
   if (std::filesystem::exists(text) || text.find('=') == std::string::npos)
-    return parse_network(read_text(text), text);
+    return parse_network(read_text(text), text, settings);
+  if (!settings.empty()) return parse_network(to_toml(parse_network_line(text)), text, settings);
   return parse_network_line(text);
 }
 

@@ -1,6 +1,7 @@
 // Network models on the command line.
 #pragma once
 
+#include <span>
 #include <string>
 #include <vector>
 
@@ -9,7 +10,8 @@
 namespace sinew {
 
 /// A model file, or a line such as alpha=5us,bw=25GB/s. Throws Error that says what is wrong where.
-Network load_network(const std::string& text);
+/// `settings` change values of the file.
+Network load_network(const std::string& text, std::span<const std::string> settings = {});
 
 /// "5 us and 25 GB/s a message", or the name of a model file and where it came from.
 std::string describe(const Network& network);

@@ -8,6 +8,7 @@
 
 #include <sinew/error.hpp>
 #include "base/text.hpp"
+#include "base/units.hpp"
 #include "cli/arguments.hpp"
 #include "cli/networks.hpp"
 #include "cli/output.hpp"
@@ -21,8 +22,9 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 struct Asked {
-  std::string collective, algo = "all", ranks = "8", bytes = "1M", net, nodes;
-  int root = 0;
+  std::string collective, algo = "all", ranks = "8", bytes = "1M", net, nodes, transport;
+  std::vector<std::string> settings;
+  int root = 0, samples = 20;
   std::uint32_t segments = 0;
 };
 
@@ -50,6 +52,25 @@ void check_size(const Asked& asked, int ranks, const std::vector<int>& node_of) 
                 fmt::format("root {} is not a rank of {}", asked.root, ranks));
 }
 
+void check_network(const Network& network, const Asked& asked) {
+  const auto& from = network.provenance;
+  if (!asked.transport.empty() && from.transport != asked.transport)
+    throw Error(Errc::invalid_argument,
+                fmt::format("{}: {}; `sinew calibrate --transport {} -o FILE` makes a model of it",
+                            from.where.empty() ? asked.net : from.where,
+                            from.transport.empty()
+                                ? "nothing of this network was measured"
+                                : fmt::format("this network was measured over {}, not {}",
+                                              from.transport, asked.transport),
+                            asked.transport));
+  if (!asked.nodes.empty() && !network.topology.levels.empty())
+    throw Error(
+        Errc::invalid_argument,
+        fmt::format("{}: the network has levels, which say who shares a node: leave --nodes "
+                    "out, or change them by --set level.{}.size=N",
+                    network.topology.where, network.topology.levels.front().name));
+}
+
 Point ask(const Asked& asked, Collective collective, int ranks, std::uint64_t bytes,
           const Network& network, ProgressLine& progress) {
   Question question{.collective = collective,
@@ -57,7 +78,8 @@ Point ask(const Asked& asked, Collective collective, int ranks, std::uint64_t by
                     .bytes = static_cast<double>(bytes),
                     .root = asked.root,
                     .segments = asked.segments,
-                    .node_of = parse_nodes(asked.nodes)};
+                    .node_of = parse_nodes(asked.nodes),
+                    .samples = asked.samples};
   check_size(asked, ranks, question.node_of);
   Point point{ranks, bytes, {}};
   for (const auto* algorithm : asked_algorithms(collective, asked.algo)) {
@@ -70,13 +92,21 @@ Point ask(const Asked& asked, Collective collective, int ranks, std::uint64_t by
   return point;
 }
 
+std::vector<std::string> warnings_of(const std::vector<Point>& points) {
+  std::vector<std::string> all;
+  for (const auto& point : points)
+    for (const auto& answer : point.answers)
+      for (const auto& warning : answer.warnings)
+        if (std::find(all.begin(), all.end(), warning) == all.end()) all.push_back(warning);
+  return all;
+}
+
 Json answer_json(Collective collective, const Prediction& answer) {
   const auto us = [](double ps) { return ps / 1e6; };
   return {{"collective", name(collective)},
           {"algorithm", answer.algorithm->name},
           {"ranks", answer.ranks},
           {"bytes", static_cast<std::uint64_t>(answer.bytes)},
-          {"segments", answer.segments},
           {"time_us", us(static_cast<double>(answer.time))},
           {"low_us", us(answer.low)},
           {"high_us", us(answer.high)},
@@ -87,7 +117,6 @@ Json answer_json(Collective collective, const Prediction& answer) {
             {"beta", answer.beta},
             {"gamma", answer.gamma},
             {"wait", answer.wait}}},
-          {"idle", answer.idle},
           {"lower_bound_us", us(answer.lower_bound)},
           {"ratio_to_bound", answer.ratio_to_bound()},
           {"no_effect", answer.no_effect}};
@@ -97,23 +126,20 @@ void print_json(Collective collective, const std::vector<Point>& points, const N
   Json results = Json::array();
   for (const auto& point : points)
     for (const auto& answer : point.answers) results.push_back(answer_json(collective, answer));
-  const Json document{{"schema", "sinew-predict"},
-                      {"version", 1},
-                      {"sinew", SINEW_VERSION},
-                      {"network", network.name},
-                      {"results", std::move(results)}};
+  const Json document{{"schema", "sinew-predict"},       {"version", 1},
+                      {"sinew", SINEW_VERSION},          {"network", network.name},
+                      {"warnings", warnings_of(points)}, {"results", std::move(results)}};
   fmt::print("{}\n", document.dump(1));
 }
 
-std::string percent(double share) {
-  if (share == 0) return "-";
-  return share < 0.005 ? "<1%" : fmt::format("{:.0f}%", share * 100);
+// "22/78/0/0": percents that need not be read one by one.
+std::string shares(const Prediction& answer) {
+  return fmt::format("{:.0f}/{:.0f}/{:.0f}/{:.0f}", answer.alpha * 100, answer.beta * 100,
+                     answer.gamma * 100, answer.wait * 100);
 }
 
-std::string error_bar(const Prediction& answer) {
-  const auto time = static_cast<double>(answer.time);
-  if (answer.low == time && answer.high == time) return "";
-  return fmt::format("{} .. {}", human_ns(answer.low / 1e3), human_ns(answer.high / 1e3));
+std::string short_count(std::uint64_t count) {
+  return count < 100'000 ? std::to_string(count) : short_number(static_cast<double>(count), "");
 }
 
 void print_point(Collective collective, const Point& point, const Paint& paint, bool bars) {
@@ -121,24 +147,19 @@ void print_point(Collective collective, const Point& point, const Paint& paint, 
                                             human_bytes(point.bytes), point.ranks)));
   using enum Align;
   std::vector<Table::Column> columns{{"algorithm"}, {"time", right}};
-  if (bars) columns.push_back({"expected", right});
-  for (const std::string_view title :
-       {"x best", "x bound", "bytes/rank", "messages", "alpha", "beta", "gamma", "wait", "idle"})
+  columns.push_back({bars ? "expected" : "x best", right});
+  for (const std::string_view title : {"bound", "bytes", "msgs", "a/b/g/w %"})
     columns.push_back({std::string(title), right});
   Table table(std::move(columns));
   const auto best = static_cast<double>(point.answers.front().time);
   for (const auto& answer : point.answers) {
     const auto time = static_cast<double>(answer.time);
-    std::vector<std::string> cells{std::string(answer.algorithm->name), human_ns(time / 1e3)};
-    if (bars) cells.push_back(error_bar(answer));
-    for (auto& cell :
-         std::array{fmt::format("{:.2f}", best > 0 ? time / best : 1),
-                    fmt::format("{:.2f}", answer.ratio_to_bound()),
-                    human_bytes(static_cast<std::uint64_t>(answer.bytes_per_rank)),
-                    std::to_string(answer.messages), percent(answer.alpha), percent(answer.beta),
-                    percent(answer.gamma), percent(answer.wait), percent(answer.idle)})
-      cells.push_back(cell);
-    table.add(std::move(cells));
+    table.add({std::string(answer.algorithm->name), short_time(time),
+               bars ? short_range(answer.low, answer.high)
+                    : fmt::format("{:.2f}", best > 0 ? time / best : 1),
+               fmt::format("{:.2f}", answer.ratio_to_bound()),
+               short_number(answer.bytes_per_rank, "B"), short_count(answer.messages),
+               shares(answer)});
   }
   fmt::print("{}\n", table.text());
 }
@@ -173,12 +194,18 @@ void print_scaling(const std::vector<Point>& points) {
 
 void print_text(Collective collective, const std::vector<Point>& points, const Network& network) {
   const Paint paint(stdout);
-  const bool bars = network.error != ErrorBar{};
+  const bool bars = std::any_of(points.begin(), points.end(), [](const Point& point) {
+    return point.answers.front().low != point.answers.front().high;
+  });
   for (const auto& point : points) print_point(collective, point, paint, bars);
   if (points.size() > 1) print_scaling(points);
-  fmt::print("Modelled, on {}.\n", describe(network));
+  fmt::print("{}\n", wrapped(fmt::format("Modelled, on {}. bound: times what nothing can beat. "
+                                         "bytes: sent or read by the busiest rank. a/b/g/w: alpha, "
+                                         "beta, gamma and waiting on the longest chain.",
+                                         describe(network)),
+                             79));
   if (const auto idle = idle_inputs(points); !idle.empty())
-    fmt::print("Without effect here: {}.\n", fmt::join(idle, ", "));
+    fmt::print("{}\n", wrapped(fmt::format("Without effect here: {}.", fmt::join(idle, ", ")), 79));
 }
 
 }  // namespace
@@ -203,11 +230,18 @@ int run_predict(int argc, char** argv) {
   app.add_option("--root", asked.root, "the root, where there is one");
   app.add_option("--segments", asked.segments, "pipeline depth (default: as the library chooses)")
       ->check(between(1, 65536));
+  app.add_option("--set", asked.settings,
+                 "change a value of the model file, e.g. link.nic.gbytes_per_s=12.5")
+      ->allow_extra_args(false);
+  app.add_option("--samples", asked.samples, "runs of a network with noise (default 20)")
+      ->check(between(1, 100000));
+  app.add_option("--transport", asked.transport, "refuse a model that was measured over another");
   app.add_flag("--json", json, "one JSON document");
   if (const auto status = parse(app, argc, argv)) return *status;
 
   const auto collective = parse_collective(asked.collective);
-  const auto network = load_network(asked.net);
+  const auto network = load_network(asked.net, asked.settings);
+  check_network(network, asked);
   if (app.count("--ranks") == 0 && !asked.nodes.empty())
     asked.ranks = std::to_string(parse_nodes(asked.nodes).size());
   std::vector<Point> points;
@@ -224,6 +258,8 @@ int run_predict(int argc, char** argv) {
       points.push_back(std::move(point));
     }
   progress.clear();
+  for (const auto& warning : warnings_of(points))
+    fmt::print(stderr, "{}\n", wrapped("sinew: " + warning, 79));
   json ? print_json(collective, points, network) : print_text(collective, points, network);
   return kFine;
 }

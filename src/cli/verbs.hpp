@@ -25,6 +25,7 @@ int run_compare(int argc, char** argv);
 int run_demo(int argc, char** argv);
 int run_doctor(int argc, char** argv);
 int run_draw(int argc, char** argv);
+int run_explain(int argc, char** argv);
 int run_import(int argc, char** argv);
 int run_launch(int argc, char** argv);
 int run_list(int argc, char** argv);

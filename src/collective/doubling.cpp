@@ -6,10 +6,12 @@
 #include "collective/places.hpp"
 
 namespace sinew {
+namespace {
 
-void double_among(Builder& b, std::span<const int> ranks, int index, Chunks sum, Chunks other) {
-  const Fold fold(index, static_cast<int>(ranks.size()));
-  const auto peer = [&](int at) { return ranks[static_cast<std::size_t>(at)]; };
+// `peer` is the rank at an index, so that no list is needed where that is the index itself.
+template <class Peer>
+void double_with(Builder& b, int size, int index, Peer peer, Chunks sum, Chunks other) {
+  const Fold fold(index, size);
   const bool pairs_up = index < 2 * fold.extra;
   const bool hands_over = pairs_up && fold.index < 0;
   if (hands_over) b.send(peer(index + 1), sum);
@@ -31,14 +33,20 @@ void double_among(Builder& b, std::span<const int> ranks, int index, Chunks sum,
   b.next_round();
 }
 
+}  // namespace
+
+void double_among(Builder& b, std::span<const int> ranks, int index, Chunks sum, Chunks other) {
+  const auto peer = [&](int at) { return ranks[static_cast<std::size_t>(at)]; };
+  double_with(b, static_cast<int>(ranks.size()), index, peer, sum, other);
+}
+
 Schedule allreduce_recursive_doubling(const Place& at) {
   Builder b("recursive_doubling", at.rank, at.size, 1, 1);
-  std::vector<int> all(static_cast<std::size_t>(at.size));
-  for (int rank = 0; rank < at.size; ++rank) all[static_cast<std::size_t>(rank)] = rank;
   const auto other = scratch(b.add_scratch(0, 1));
   b.copy(in(0), out(0));
   b.next_round();
-  double_among(b, all, at.rank, out(0), other);
+  double_with(
+      b, at.size, at.rank, [](int index) { return index; }, out(0), other);
   return b.finish(b.round());
 }
 

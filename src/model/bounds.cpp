@@ -22,9 +22,15 @@ double moved_share(Collective collective, double size) {
   }
 }
 
-double least(const Curve& a, const Curve& b, double (Curve::*value)() const noexcept) {
-  if (a.is_free() || b.is_free()) return ((a.is_free() ? b : a).*value)();
-  return std::min((a.*value)(), (b.*value)());
+// The cheapest of all the ways a message could go.
+double least(const Network& network, double (Curve::*value)() const noexcept) {
+  double result = (network.one_way.*value)();
+  const auto consider = [&](const Curve& curve) {
+    if (!curve.is_free()) result = std::min(result, (curve.*value)());
+  };
+  consider(network.exchange);
+  for (const auto& link : network.topology.links) consider(link.one_way), consider(link.exchange);
+  return result;
 }
 
 }  // namespace
@@ -33,8 +39,8 @@ double lower_bound_ps(Collective collective, int size, double bytes, const Netwo
   if (size < 2) return 0;
   const double others = (size - 1.0) / size;
   const double rounds = std::bit_width(static_cast<unsigned>(size - 1));
-  double alpha = rounds * least(network.one_way, network.exchange, &Curve::least_alpha_ps);
-  double byte = least(network.one_way, network.exchange, &Curve::least_byte_ps);
+  double alpha = rounds * least(network, &Curve::least_alpha_ps);
+  double byte = least(network, &Curve::least_byte_ps);
   double moved = moved_share(collective, size);
   if (network.board) {
     alpha = std::min(alpha, network.board->wait_ps);

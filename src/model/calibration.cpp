@@ -5,8 +5,10 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <optional>
 
 #include <sinew/error.hpp>
+#include "model/crowding.hpp"
 #include "model/select.hpp"
 #include "model/simulate.hpp"
 
@@ -118,6 +120,18 @@ class Solver {
   double call_ = 0;
 };
 
+// Nothing where the network has no costs for the algorithm.
+std::optional<double> predicted_ps(const Network& network, int ranks, const Experiment& what) {
+  const auto& algorithm = find_algorithm(what.collective, what.algorithm);
+  Place place{.size = ranks, .node_of = {}};
+  if (!algorithm.fits(place, {.board = network.board.has_value()})) return {};
+  place.segments = segments_for(algorithm, static_cast<std::uint64_t>(what.bytes), 0);
+  auto workload = workload_of(algorithm, place, what.bytes);
+  workload.in_place =
+      what.collective == Collective::allreduce || what.collective == Collective::broadcast;
+  return static_cast<double>(simulate(workload, network).end.at);
+}
+
 }  // namespace
 
 std::vector<Experiment> instruments(int ranks, bool board, std::span<const double> message_bytes) {
@@ -155,21 +169,30 @@ Network derive(const Measurements& measured) {
   return network;
 }
 
+double switch_ps(const Network& network, int ranks, int cores, std::span<const Timing> timings) {
+  constexpr double kUnit = 1e6;
+  std::vector<double> found;
+  for (const auto& timing : timings) {
+    const auto predicted = [&](double each) {
+      auto with = network;
+      with.cores = {.count = cores, .switch_ps = each};
+      std::vector<std::string> warnings;
+      return predicted_ps(crowded(with, ranks, warnings), ranks, timing.what).value_or(0);
+    };
+    // Time is a straight line over what a switch takes.
+    const double none = predicted(0), slope = predicted(kUnit) - none;
+    if (slope > 0) found.push_back(std::max(0.0, (timing.ps - none) / slope * kUnit));
+  }
+  if (found.empty()) return Cores{}.switch_ps;
+  std::sort(found.begin(), found.end());
+  return found[found.size() / 2];
+}
+
 std::vector<double> deviations(const Network& network, int ranks, std::span<const Timing> timings) {
   std::vector<double> ratios;
-  for (const auto& timing : timings) {
-    const auto& what = timing.what;
-    const auto& algorithm = find_algorithm(what.collective, what.algorithm);
-    const Capabilities can{.board = network.board.has_value()};
-    Place place{.size = ranks, .node_of = {}};
-    if (!algorithm.fits(place, can)) continue;
-    place.segments = segments_for(algorithm, static_cast<std::uint64_t>(what.bytes), 0);
-    auto workload = workload_of(algorithm, place, what.bytes);
-    workload.in_place =
-        what.collective == Collective::allreduce || what.collective == Collective::broadcast;
-    const auto predicted = static_cast<double>(simulate(workload, network).end.at);
-    if (predicted > 0) ratios.push_back(timing.ps / predicted);
-  }
+  for (const auto& timing : timings)
+    if (const auto predicted = predicted_ps(network, ranks, timing.what); predicted.value_or(0) > 0)
+      ratios.push_back(timing.ps / *predicted);
   std::sort(ratios.begin(), ratios.end());
   return ratios;
 }

@@ -42,6 +42,10 @@ std::vector<Experiment> instruments(int ranks, bool board, std::span<const doubl
 /// when one of them is missing.
 Network derive(const Measurements& measured);
 
+/// What a switch from one rank to the next takes, by timings of `ranks` that share `cores`: the
+/// value with which the law of crowded hosts (crowding.hpp) explains them best.
+double switch_ps(const Network& network, int ranks, int cores, std::span<const Timing> timings);
+
 /// Measured over predicted time of each timing, ascending. Timings of algorithms that the network
 /// has no costs for are left out.
 std::vector<double> deviations(const Network& network, int ranks, std::span<const Timing> timings);

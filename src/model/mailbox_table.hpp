@@ -15,10 +15,12 @@ struct Route {
   friend bool operator==(const Route&, const Route&) = default;
 };
 
-/// A message that has left: when, and how long it occupies a port.
+/// A message that does not wait for its receiver: when it has left, and how long it occupies a
+/// port.
 struct Letter {
-  Moment start{};
+  Moment end{};
   Cost cost{};
+  Picoseconds begin = 0;
 };
 
 class MailboxTable {

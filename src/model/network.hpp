@@ -5,46 +5,12 @@
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <vector>
+#include <tuple>
+
+#include "model/curve.hpp"
+#include "model/topology.hpp"
 
 namespace sinew {
-
-/// Picoseconds, so that sums are exact and the same on every machine; 63 bits are 106 days.
-using Picoseconds = std::int64_t;
-
-/// What one message or one pass over some bytes takes: a start, and the bytes.
-struct Cost {
-  Picoseconds alpha = 0;
-  Picoseconds beta = 0;
-};
-
-/// Up to `most_bytes` something costs `alpha_ps`, and `byte_ps` for each byte.
-struct CurvePart {
-  double most_bytes = 0;
-  double alpha_ps = 0;
-  double byte_ps = 0;
-  friend bool operator==(const CurvePart&, const CurvePart&) = default;
-};
-
-/// Costs by size: segments in ascending order, of which the last goes on for ever.
-class Curve {
- public:
-  Curve() = default;  // free at any size
-  Curve(double alpha_ps, double byte_ps);
-  explicit Curve(std::vector<CurvePart> segments);
-
-  /// Throws Error{invalid_argument} beyond what 63 bits of picoseconds hold.
-  [[nodiscard]] Cost at(double bytes) const;
-  [[nodiscard]] bool is_free() const noexcept { return segments_.empty(); }
-  [[nodiscard]] const std::vector<CurvePart>& segments() const noexcept { return segments_; }
-  /// The smallest of all segments, for bounds.
-  [[nodiscard]] double least_alpha_ps() const noexcept;
-  [[nodiscard]] double least_byte_ps() const noexcept;
-  friend bool operator==(const Curve&, const Curve&) = default;
-
- private:
-  std::vector<CurvePart> segments_;
-};
 
 /// Memory that ranks share: what `publish` and `gather` cost.
 struct BoardCosts {
@@ -71,7 +37,42 @@ struct Provenance {
   double noise = 0;           // p90 over p25 of the samples, the median of all sizes
   double left_out_error = 0;  // median error of points that a fit did not see
   double schedule_error = 0;  // median error of predicted schedules, measured beside
-  friend bool operator==(const Provenance&, const Provenance&) = default;
+  std::string where{};        // in its file, for complaints: "net.toml:40"; not compared
+  friend bool operator==(const Provenance& a, const Provenance& b) {
+    return std::tie(a.made_by, a.host, a.date, a.transport, a.ranks, a.cores, a.load, a.noise,
+                    a.left_out_error, a.schedule_error) ==
+           std::tie(b.made_by, b.host, b.date, b.transport, b.ranks, b.cores, b.load, b.noise,
+                    b.left_out_error, b.schedule_error);
+  }
+};
+
+/// How much times vary, as factors with mean 1 on every message and every piece of work. Drawn from
+/// the seed: the same seed gives the same times, in whatever order they are asked for.
+struct Noise {
+  enum class Kind : std::uint8_t { normal, lognormal, exponential, pareto };
+  Kind kind = Kind::lognormal;
+  double deviation = 0;  // standard deviation of a factor; 0: everything takes its time exactly
+  std::uint64_t seed = 1;
+  friend bool operator==(const Noise&, const Noise&) = default;
+};
+
+/// Ranks that are slower than the others, drawn from a seed.
+struct Stragglers {
+  double share = 0;  // of all ranks
+  double speed = 1;  // of their processors
+  double delay_ps = 0;
+  std::uint64_t seed = 1;
+  friend bool operator==(const Stragglers&, const Stragglers&) = default;
+};
+
+/// What happens when ranks of a host outnumber its cores.
+struct Cores {
+  enum class Progress : std::uint8_t { yield, spin };
+  int count = 0;  // of a host; 0: enough for all ranks
+  Progress progress = Progress::yield;
+  double switch_ps = 2.5e6;  // from one rank to the next, where waiting ranks yield
+  double tick_ps = 4e9;      // of the scheduler, which takes the core from a rank that spins
+  friend bool operator==(const Cores&, const Cores&) = default;
 };
 
 struct Network {
@@ -83,6 +84,10 @@ struct Network {
   Curve copy{};            // copying on one rank
   double call_ps = 0;      // a call, before its first step
   std::optional<BoardCosts> board{};
+  Topology topology{};
+  Cores cores{};
+  Noise noise{};
+  Stragglers stragglers{};
   ErrorBar error{};
   Provenance provenance{};
   friend bool operator==(const Network&, const Network&) = default;

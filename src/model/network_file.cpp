@@ -1,120 +1,18 @@
 #include "model/network_file.hpp"
 
 #include <fmt/format.h>
-#include <toml++/toml.h>
 
+#include <algorithm>
 #include <cmath>
-#include <limits>
-#include <set>
 
 #include <sinew/error.hpp>
 #include "base/text.hpp"
+#include "model/topology_file.hpp"
 
 namespace sinew {
 namespace {
 
 constexpr int kVersion = 1;
-constexpr double kUs = 1e6;                                       // picoseconds
-constexpr double byte_ps(double gbytes) { return 1e3 / gbytes; }  // and back
-
-[[noreturn]] void refuse(std::string_view path, const toml::source_region& where,
-                         const std::string& what) {
-  throw Error(Errc::invalid_argument, fmt::format("{}:{}: {}", path, where.begin.line, what));
-}
-
-/// One table of the file. Remembers which keys were asked for, so that others can be refused.
-class Section {
- public:
-  Section(const toml::table* table, std::string_view path, std::string_view name)
-      : table_(table), path_(path), name_(name) {}
-
-  explicit operator bool() const { return table_ != nullptr; }
-
-  double number(std::string_view key, double least, double otherwise) {
-    const auto* node = find(key);
-    if (node == nullptr) return otherwise;
-    const auto value = node->value<double>();
-    if (!value || !std::isfinite(*value) || node->is_boolean())
-      refuse(path_, node->source(), fmt::format("{} is not a number", key));
-    if (!(*value >= least))
-      refuse(path_, node->source(),
-             fmt::format("{} = {} is impossible: {} or more is", key, *value, least));
-    return *value;
-  }
-  double above_zero(std::string_view key) {
-    const auto* node = find(key);
-    if (node == nullptr) refuse(path_, table_->source(), fmt::format("{} lacks {}", name_, key));
-    const double value = number(key, -std::numeric_limits<double>::max(), 0);
-    if (!(value > 0))
-      refuse(path_, node->source(),
-             fmt::format("{} = {} is impossible: more than 0 is", key, value));
-    return value;
-  }
-  std::string text(std::string_view key) {
-    const auto* node = find(key);
-    if (node == nullptr) return "";
-    if (!node->is_string()) refuse(path_, node->source(), fmt::format("{} is not a text", key));
-    return std::string(*node->value<std::string_view>());
-  }
-  Section table(std::string_view key) {
-    const auto* node = table_ == nullptr ? nullptr : find(key);
-    if (node != nullptr && !node->is_table())
-      refuse(path_, node->source(), fmt::format("{} is not a table", key));
-    return {node == nullptr ? nullptr : node->as_table(), path_, fmt::format("[{}]", key)};
-  }
-  Curve curve(std::string_view key) {
-    const auto* node = find(key);
-    if (node == nullptr) return {};
-    const auto* array = node->as_array();
-    if (array == nullptr || array->empty())
-      refuse(path_, node->source(),
-             fmt::format("{} is a list: [{{alpha_us = 1, gbytes_per_s = 10}}]", key));
-    std::vector<CurvePart> segments;
-    for (const auto& entry : *array) {
-      if (!entry.is_table())
-        refuse(path_, entry.source(), fmt::format("an entry of {} is not a table", key));
-      Section piece(entry.as_table(), path_, fmt::format("an entry of {}", key));
-      segments.push_back(piece.segment(&entry == &array->back(),
-                                       segments.empty() ? 0 : segments.back().most_bytes));
-    }
-    return Curve(std::move(segments));
-  }
-  /// Call last: keys that nobody asked for are mistakes.
-  void check() const {
-    if (table_ == nullptr) return;
-    const std::vector<std::string_view> known(known_.begin(), known_.end());
-    for (const auto& [key, node] : *table_)
-      if (!known_.contains(key.str()))
-        refuse(path_, key.source(), unknown(fmt::format("key in {}", name_), key.str(), known));
-  }
-
- private:
-  const toml::node* find(std::string_view key) {
-    known_.emplace(key);
-    return table_ == nullptr ? nullptr : table_->get(key);
-  }
-  CurvePart segment(bool last, double before) {
-    CurvePart segment;
-    segment.alpha_ps = number("alpha_us", 0, 0) * kUs;
-    segment.byte_ps = byte_ps(above_zero("gbytes_per_s"));
-    const auto* most = find("max_bytes");
-    if (!last && most == nullptr)
-      refuse(path_, table_->source(), fmt::format("{} lacks max_bytes; only the last may", name_));
-    if (last && most != nullptr)
-      refuse(path_, most->source(), "the last entry has no max_bytes: it goes on for ever");
-    segment.most_bytes = number("max_bytes", 0, 0);
-    if (!last && !(segment.most_bytes > before))
-      refuse(path_, most->source(), "max_bytes must grow from entry to entry");
-    check();
-    return segment;
-  }
-
-  const toml::table* table_;
-  std::string_view path_;
-  std::string name_;
-  std::set<std::string, std::less<>> known_;
-};
-
 BoardCosts read_board(Section& board) {
   BoardCosts costs;
   costs.wait_ps = board.number("wait_us", 0, 0) * kUs;
@@ -126,6 +24,7 @@ BoardCosts read_board(Section& board) {
 
 Provenance read_provenance(Section& from) {
   Provenance provenance;
+  provenance.where = from.where();
   provenance.made_by = from.text("made_by");
   provenance.host = from.text("host");
   provenance.date = from.text("date");
@@ -139,6 +38,22 @@ Provenance read_provenance(Section& from) {
   return provenance;
 }
 
+// Where every level names its link, the first is what there is beside.
+void complete_link(Network& network, const toml::table& document, std::string_view path) {
+  if (!network.one_way.is_free()) return;
+  const auto& levels = network.topology.levels;
+  const bool named =
+      !levels.empty() &&
+      std::all_of(levels.begin(), levels.end(), [](const NetworkLevel& l) { return l.link >= 0; });
+  if (!named)
+    refuse(path, document.source(),
+           "[link] lacks one_way: what a message costs where no level "
+           "names a link");
+  const auto& first = network.topology.links[static_cast<std::size_t>(levels.front().link)];
+  network.one_way = first.one_way;
+  network.exchange = first.exchange;
+}
+
 Network read(const toml::table& document, std::string_view path) {
   Section top(&document, path, "the file");
   if (top.text("format") != "sinew-net")
@@ -147,12 +62,12 @@ Network read(const toml::table& document, std::string_view path) {
     refuse(
         path, document.source(),
         fmt::format("this is version {} of the format; this program reads {}", version, kVersion));
-  Network network{.name = top.text("name")};
+  Network network;
+  network.name = top.text("name");
   auto link = top.table("link"), compute = top.table("compute"), board = top.table("board");
   auto error = top.table("error"), provenance = top.table("provenance");
   if (!link) refuse(path, document.source(), "there is no [link]");
   network.one_way = link.curve("one_way");
-  if (network.one_way.is_free()) refuse(path, document.source(), "[link] lacks one_way");
   network.exchange = link.curve("exchange");
   network.eager_bytes = link.number("eager_bytes", 0, -1);
   if (compute) {
@@ -166,42 +81,59 @@ Network read(const toml::table& document, std::string_view path) {
     network.error.high = error.number("high_factor", network.error.low, 1);
   }
   if (provenance) network.provenance = read_provenance(provenance);
+  network.topology = read_topology(top, link);
+  complete_link(network, document, path);
+  read_disturbances(top, network);
   for (const auto* section : {&top, &link, &compute, &board, &error, &provenance}) section->check();
   return network;
 }
 
-std::string curve_text(std::string_view key, const Curve& curve) {
-  if (curve.is_free()) return "";
-  std::string text = fmt::format("{} = [\n", key);
-  for (const auto& segment : curve.segments()) {
-    text += "  { ";
-    if (std::isfinite(segment.most_bytes))
-      text += fmt::format("max_bytes = {:.0f}, ", segment.most_bytes);
-    text += fmt::format("alpha_us = {}, gbytes_per_s = {} }},\n", segment.alpha_ps / kUs,
-                        byte_ps(segment.byte_ps));
-  }
-  return text + "]\n";
+// The entry of a list of tables that has this name.
+toml::table* entry_of(toml::node* node, std::string_view name) {
+  if (node == nullptr) return nullptr;
+  if (node->is_table()) return node->as_table();
+  auto* array = node->as_array();
+  if (array == nullptr) return nullptr;
+  for (auto& entry : *array)
+    if (auto* table = entry.as_table(); table != nullptr && table->at_path("name") == name)
+      return table;
+  return nullptr;
 }
 
-// A text as TOML quotes it.
-std::string quoted(std::string_view text) {
-  std::string result = "\"";
-  for (const char c : text) {
-    if (static_cast<unsigned char>(c) < 0x20)
-      result += fmt::format("\\u{:04x}", static_cast<unsigned char>(c));
-    else if (c == '"' || c == '\\')
-      result += fmt::format("\\{}", c);
-    else
-      result += c;
+// "link.nic.gbytes_per_s=12.5": the tables on the way must be there, the last key need not.
+void set(toml::table& document, const std::string& setting) {
+  const auto equals = setting.find('=');
+  if (equals == std::string::npos || equals == 0)
+    throw Error(Errc::invalid_argument,
+                fmt::format("'{}' is not a setting; write link.nic.gbytes_per_s=12.5", setting));
+  const auto words = split(std::string_view(setting).substr(0, equals), '.');
+  auto* table = &document;
+  for (std::size_t i = 0; i + 1 < words.size(); ++i) {
+    auto* node = table->get(words[i]);
+    const bool is_list = node != nullptr && node->is_array();
+    table = entry_of(node, is_list ? words[i + 1] : "");
+    if (table == nullptr)
+      throw Error(Errc::invalid_argument,
+                  fmt::format("there is no '{}' in the network to set {} in", words[i], setting));
+    i += is_list ? 1 : 0;
   }
-  return result + "\"";
+  const auto value = setting.substr(equals + 1);
+  try {
+    const auto parsed = toml::parse(fmt::format("value = {}", value));
+    table->insert_or_assign(words.back(), *parsed.get("value"));
+  } catch (const toml::parse_error&) {
+    table->insert_or_assign(words.back(), value);  // a text without quotes
+  }
 }
 
 }  // namespace
 
-Network parse_network(std::string_view text, std::string_view path) {
+Network parse_network(std::string_view text, std::string_view path,
+                      std::span<const std::string> settings) {
   try {
-    return read(toml::parse(text, path), path);
+    auto document = toml::parse(text, path);
+    for (const auto& setting : settings) set(document, setting);
+    return read(document, path);
   } catch (const toml::parse_error& error) {
     refuse(path, error.source(), std::string(error.description()));
   }
@@ -210,10 +142,13 @@ Network parse_network(std::string_view text, std::string_view path) {
 std::string to_toml(const Network& network) {
   std::string text = fmt::format(
       "# What moving and combining bytes costs: docs/format-net.md. Units are decimal.\n"
-      "format = \"sinew-net\"\nversion = {}\nname = {}\n\n[link]\n",
+      "format = \"sinew-net\"\nversion = {}\nname = {}\n",
       kVersion, quoted(network.name));
+  if (network.topology.placement == RankOrder::round_robin) text += "placement = \"round_robin\"\n";
+  text += "\n[link]\n";
   if (network.eager_bytes >= 0) text += fmt::format("eager_bytes = {:.0f}\n", network.eager_bytes);
   text += curve_text("one_way", network.one_way) + curve_text("exchange", network.exchange);
+  text += links_text(network.topology);
   text += fmt::format("\n[compute]\ncall_us = {}\n", network.call_ps / kUs);
   text += curve_text("reduce", network.reduce) + curve_text("copy", network.copy);
   if (const auto& board = network.board) {
@@ -221,6 +156,7 @@ std::string to_toml(const Network& network) {
                         board->slot_bytes);
     text += curve_text("publish", board->publish) + curve_text("gather", board->gather);
   }
+  text += topology_text(network.topology) + disturbances_text(network);
   text += fmt::format("\n[error]\nlow_factor = {}\nhigh_factor = {}\n", network.error.low,
                       network.error.high);
   const auto& from = network.provenance;

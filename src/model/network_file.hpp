@@ -2,6 +2,7 @@
 // for links that are known by two numbers.
 #pragma once
 
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -10,7 +11,9 @@
 namespace sinew {
 
 /// Throws Error{invalid_argument} that names the file, the line, the key and what is allowed.
-Network parse_network(std::string_view toml, std::string_view path);
+/// `settings` change single values first: "link.nic.gbytes_per_s=12.5", "level.rack.size=8".
+Network parse_network(std::string_view toml, std::string_view path,
+                      std::span<const std::string> settings = {});
 /// `parse_network` reads what this writes, to the last digit.
 std::string to_toml(const Network& network);
 

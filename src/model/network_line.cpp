@@ -49,7 +49,8 @@ Network parse_network_line(std::string_view text) {
     return at == values.end() ? Curve() : Curve(alpha, parse_rate_byte_ps(at->second));
   };
   const double alpha = parse_time_ps(values.at("alpha"));
-  Network network{.name = std::string(text)};
+  Network network;
+  network.name = text;
   network.one_way = rate("bw", alpha);
   network.exchange = rate("exchange", alpha);
   network.reduce = rate("gamma", 0);

@@ -1,6 +1,10 @@
 #include "model/predict.hpp"
 
+#include <algorithm>
+#include <cmath>
+
 #include "model/bounds.hpp"
+#include "model/crowding.hpp"
 #include "model/select.hpp"
 
 namespace sinew {
@@ -14,6 +18,7 @@ std::vector<std::string> without_effect(const Prediction& answer, const Question
     if (idle) inputs.emplace_back(input);
   };
   const auto end = outcome.end;
+  const auto& topology = network.topology;
   add(network.one_way.least_alpha_ps() > 0 && end.alpha == 0, "alpha");
   add(end.beta == 0, "bandwidth");
   add(!network.exchange.is_free() && !outcome.used_exchange, "exchange");
@@ -25,32 +30,77 @@ std::vector<std::string> without_effect(const Prediction& answer, const Question
   add(!question.node_of.empty() && answer.algorithm->fits({.size = question.ranks, .node_of = {}},
                                                           {.board = network.board.has_value()}),
       "nodes");
+  for (std::size_t i = 0; i < topology.links.size(); ++i)
+    add(!outcome.used_links[i], "link." + topology.links[i].name);
+  for (const auto& traits : topology.ranks)
+    add(traits.ranks.first() >= question.ranks, "rank " + traits.ranks.text());
   return inputs;
+}
+
+bool varies(const Network& network) {
+  return network.noise.deviation > 0 || network.stragglers.share > 0;
+}
+
+// Several runs of chance, each with its own seed: their mean, and between which times nine of ten
+// lie.
+Simulated sampled(const Workload& workload, Network network, const SimulateOptions& options,
+                  int samples, Picoseconds& low, Picoseconds& high) {
+  std::vector<Simulated> outcomes;
+  for (int i = 0; i < samples; ++i) {
+    outcomes.push_back(simulate(workload, network, options));
+    ++network.noise.seed;
+    ++network.stragglers.seed;
+  }
+  Moment sum;
+  for (const auto part : {&Moment::at, &Moment::alpha, &Moment::beta, &Moment::gamma}) {
+    double total = 0;
+    for (const auto& outcome : outcomes) total += static_cast<double>(outcome.end.*part);
+    sum.*part = std::llround(total / samples);
+  }
+  std::sort(outcomes.begin(), outcomes.end(),
+            [](const auto& a, const auto& b) { return a.end.at < b.end.at; });
+  const auto tail = static_cast<std::size_t>(0.05 * samples);
+  low = outcomes[tail].end.at;
+  high = outcomes[outcomes.size() - 1 - tail].end.at;
+  outcomes.front().end = sum;
+  return outcomes.front();
 }
 
 }  // namespace
 
+std::vector<int> nodes_of(const Question& question, const Network& network) {
+  return question.node_of.empty() ? network.topology.node_of(question.ranks) : question.node_of;
+}
+
 bool fits(const Algorithm& algorithm, const Question& question, const Network& network) {
   const bool board = network.board.has_value();
-  return algorithm.fits({.size = question.ranks, .node_of = question.node_of},
+  const auto node_of = nodes_of(question, network);
+  return algorithm.fits({.size = question.ranks, .node_of = node_of},
                         {.board = board, .across_nodes = false});
 }
 
-Prediction predict(const Algorithm& algorithm, const Question& question, const Network& network,
+Prediction predict(const Algorithm& algorithm, const Question& question, const Network& given,
                    const SimulateOptions& options) {
   Prediction answer{.algorithm = &algorithm, .ranks = question.ranks, .bytes = question.bytes};
   answer.segments = question.segments > 0 && algorithm.traits.pipelines
                         ? question.segments
                         : segments_for(algorithm, static_cast<std::uint64_t>(question.bytes), 0);
+  const auto network = crowded(given, question.ranks, answer.warnings);
+  const auto node_of = nodes_of(question, network);
   const Place place{.size = question.ranks,
                     .root = question.root,
                     .segments = answer.segments,
-                    .node_of = question.node_of};
-  const auto outcome = simulate(workload_of(algorithm, place, question.bytes), network, options);
+                    .node_of = node_of};
+  const auto workload = workload_of(algorithm, place, question.bytes);
+  Picoseconds low = 0, high = 0;
+  const auto outcome = varies(network) ? sampled(workload, network, options,
+                                                 std::max(question.samples, 1), low, high)
+                                       : simulate(workload, network, options);
   const auto& end = outcome.end;
+  if (!varies(network)) low = high = end.at;
   answer.time = end.at;
-  answer.low = static_cast<double>(end.at) * network.error.low;
-  answer.high = static_cast<double>(end.at) * network.error.high;
+  answer.low = static_cast<double>(low) * network.error.low;
+  answer.high = static_cast<double>(high) * network.error.high;
   if (end.at > 0) {
     const auto share = [&](Picoseconds part) {
       return static_cast<double>(part) / static_cast<double>(end.at);

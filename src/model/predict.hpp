@@ -14,7 +14,7 @@ struct Prediction {
   double bytes = 0;
   std::uint32_t segments = 1;
   Picoseconds time = 0;
-  double low = 0, high = 0;  // picoseconds: the network's error bar
+  double low = 0, high = 0;  // picoseconds: the network's error bar, around nine of ten samples
   // What the longest chain of events consists of; they add up to 1.
   double alpha = 0, beta = 0, gamma = 0, wait = 0;
   double idle = 0;  // mean share of the time in which a rank has nothing to do
@@ -22,6 +22,7 @@ struct Prediction {
   double bytes_per_rank = 0;  // sent by the rank that sends most, or read from shared memory
   double lower_bound = 0;     // picoseconds
   std::vector<std::string> no_effect{};  // inputs that this answer does not depend on
+  std::vector<std::string> warnings{};   // why it may be wrong
   [[nodiscard]] double ratio_to_bound() const {
     return lower_bound > 0 ? static_cast<double>(time) / lower_bound : 1;
   }
@@ -33,11 +34,17 @@ struct Question {
   double bytes = 0;  // of the larger user buffer
   int root = 0;
   std::uint32_t segments = 0;  // 0: as many as the library would use
-  std::vector<int> node_of{};  // empty: one node
+  std::vector<int> node_of{};  // empty: as the network's levels say, or one node
+  int samples = 20;            // of networks with noise or stragglers, each with the next seed
 };
+
+/// The node map of a question on a network.
+std::vector<int> nodes_of(const Question& question, const Network& network);
 
 /// Whether the algorithm could run there at all.
 bool fits(const Algorithm& algorithm, const Question& question, const Network& network);
+/// With noise, the mean of the samples. Throws Error{invalid_argument} when the network's levels do
+/// not hold the ranks.
 Prediction predict(const Algorithm& algorithm, const Question& question, const Network& network,
                    const SimulateOptions& options = {});
 

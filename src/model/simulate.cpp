@@ -47,7 +47,9 @@ Simulated simulate(const Workload& workload, const Network& network,
   const auto shown = std::min(passes, kPassesShown);
   auto outcome = Machine(workload, network, options, shown, passes).run();
   if (passes > shown) {
-    const auto before = Machine(workload, network, options, shown - 1, passes).run();
+    auto unseen = options;
+    unseen.record = nullptr;
+    const auto before = Machine(workload, network, unseen, shown - 1, passes).run();
     outcome.end = extrapolated(before.end, outcome.end, passes - shown);
     outcome.messages = outcome.messages / shown * passes;
   }

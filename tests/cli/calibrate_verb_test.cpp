@@ -1,6 +1,9 @@
 // `sinew calibrate` from outside: it measures real ranks, so only the form of its answers is sure.
 #include <gtest/gtest.h>
+#include <unistd.h>
 
+#include <algorithm>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -48,6 +51,53 @@ TEST(CalibrateVerb, writes_a_model_that_predict_reads) {
     EXPECT_EQ(has(predicted.out, "  direct "), transport == "shm") << predicted.out;
     std::filesystem::remove(file);
   }
+}
+
+Json check_of(const std::string& ranks, const std::string& transport) {
+  const std::string file = testing::TempDir() + "calibrated_check.toml";
+  const std::vector<std::string> common{"--transport", transport, "-p", ranks, "--most", "64K"};
+  const auto with = [&](std::vector<std::string> words, std::vector<std::string> more) {
+    words.insert(words.end(), common.begin(), common.end());
+    words.insert(words.end(), more.begin(), more.end());
+    return words;
+  };
+  const auto made = sinew(with({"calibrate"}, {"--rounds", "5", "--force", "-o", file}));
+  EXPECT_EQ(made.status, 0) << made.err;
+  const auto checked =
+      sinew(with({"calibrate"}, {"--check", file, "--rounds", "3", "--force", "--json"}));
+  EXPECT_EQ(checked.status, 0) << checked.err;
+  std::filesystem::remove(file);
+  return Json::parse(checked.out);
+}
+
+// Our own schedules at sizes that no fit has seen, in ranks of their own.
+TEST(CalibrateVerb, predictions_hold_on_a_quiet_machine) {
+  double load = 0;
+  const auto cores = static_cast<double>(::sysconf(_SC_NPROCESSORS_ONLN));
+  if (::getloadavg(&load, 1) != 1 || load > cores || cores < 2)
+    GTEST_SKIP() << "load average " << load << " on " << cores
+                 << " cores: times would be those of others";
+  const auto two = check_of("2", "shm");
+  EXPECT_GT(two["cells"].size(), 50U);
+  EXPECT_LE(two["median_error"].get<double>(), 0.20) << two.dump(1);
+  EXPECT_LE(two["largest_error"].get<double>(), 0.75) << two.dump(1);
+  const auto crowded = check_of(std::to_string(static_cast<int>(2 * cores)), "shm");
+  for (const auto& cell : crowded["cells"]) {
+    const double ratio = cell["measured_us"].get<double>() / cell["predicted_us"].get<double>();
+    EXPECT_LT(std::max(ratio, 1 / ratio), 3) << cell.dump();
+  }
+}
+
+TEST(CalibrateVerb, a_check_needs_the_ranks_and_the_transport_of_the_model) {
+  const std::string file = testing::TempDir() + "calibrated_other.toml";
+  const auto made =
+      sinew({"calibrate", "-p", "2", "--rounds", "1", "--most", "2K", "--force", "-o", file});
+  ASSERT_EQ(made.status, 0) << made.err;
+  expect_error({"calibrate", "--check", file, "-p", "3", "--force"}, 2,
+               "this model is of 2 ranks over shm; check it with -p 2 --transport shm");
+  expect_error({"predict", "allreduce", "--net", file, "--transport", "tcp"}, 2,
+               "this network was measured over shm, not tcp");
+  std::filesystem::remove(file);
 }
 
 TEST(CalibrateVerb, mistakes_are_one_line) {

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include <sinew/error.hpp>
+#include "model/crowding.hpp"
 #include "model/select.hpp"
 #include "model/simulate.hpp"
 
@@ -92,6 +93,21 @@ TEST(Calibration, predicts_schedules_that_it_was_not_fitted_to) {
   ASSERT_EQ(ratios.size(), timings.size());
   EXPECT_GT(ratios.front(), 0.95);
   EXPECT_LT(ratios.back(), 1.05);
+}
+
+TEST(Calibration, of_a_crowded_host_finds_what_a_switch_takes) {
+  auto truth = known();
+  truth.cores = {.count = 2, .switch_ps = 1.7e6};
+  for (const int ranks : {4, 8}) {
+    std::vector<std::string> warnings;
+    const auto there = crowded(truth, ranks, warnings);
+    std::vector<Timing> timings;
+    for (const std::string algorithm : {"binomial", "ring", "flat"}) {
+      const Experiment what{Collective::allreduce, algorithm, 32};
+      timings.push_back({what, simulated(there, ranks, what)});
+    }
+    EXPECT_NEAR(switch_ps(known(), ranks, 2, timings) / 1.7e6, 1, 0.01);
+  }
 }
 
 TEST(Calibration, three_ranks_have_no_doubling_and_need_none) {

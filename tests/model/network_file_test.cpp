@@ -92,7 +92,7 @@ TEST(NetworkFile, mistakes_are_named_with_their_line) {
   refuse("gbytes_per_s = 2.5", "gbytes_per_s = 0",
          "net.toml:8: gbytes_per_s = 0 is impossible: more than 0 is");
   refuse("alpha_us = 0.4", "alpha_us = -1", "net.toml:8: alpha_us = -1 is impossible");
-  refuse("alpha_us = 0.4", "alpha = 0.4", "net.toml:8: unknown key in an entry of one_way 'alpha'");
+  refuse("alpha_us = 0.4", "alpha = 0.4", "net.toml:8: alpha has no unit: write alpha_us");
   refuse("gbytes_per_s = 2.5", "gbytes_per_s = \"fast\"", "gbytes_per_s is not a number");
   refuse("gbytes_per_s = 2.5", "gbytes_per_s = nan", "gbytes_per_s is not a number");
   refuse(", gbytes_per_s = 2.5", "", "an entry of one_way lacks gbytes_per_s");

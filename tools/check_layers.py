@@ -14,7 +14,7 @@ from pathlib import Path
 
 LAYERS = ["base", "kernel", "codec", "schedule", "collective", "trace", "transport", "model",
           "runtime", "compress", "train", "imports", "report"]
-LEAVES = ["cli", "mpi", "preload", "torch", "python", "cuda"]
+LEAVES = ["cli", "mpi", "preload", "torch", "torch_backend", "python", "cuda"]
 PUBLIC = {  # include/sinew/: the layer of each header
     "algorithms.hpp": "collective",
     "communicator.hpp": "runtime",
@@ -34,9 +34,9 @@ PUBLIC = {  # include/sinew/: the layer of each header
 FORBIDDEN = {"model": {"transport"}, "imports": {"transport"}, "report": {"transport"}}
 FOREIGN = [  # header pattern, the leaf that may include it
     (re.compile(r"mpi(-ext)?\.h$"), {"mpi", "preload"}),
-    (re.compile(r"(torch|ATen|c10)/"), {"torch"}),
+    (re.compile(r"(torch|ATen|c10)/"), {"torch", "torch_backend"}),
     (re.compile(r"(cuda|cublas|cub/|nccl|thrust/)"), {"cuda"}),
-    (re.compile(r"(pybind11/|Python\.h$)"), {"python"}),
+    (re.compile(r"(pybind11/|Python\.h$)"), {"python", "torch_backend"}),
 ]
 INCLUDE = re.compile(r'^\s*#\s*include\s*(?:"([^"]+)"|<([^>]+)>)')
 HEADER_SUFFIXES = {".hpp", ".h", ".cuh"}

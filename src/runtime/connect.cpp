@@ -9,6 +9,7 @@
 
 #include <sinew/communicator.hpp>
 #include "base/text.hpp"
+#include "runtime/connect.hpp"
 #include "runtime/environment.hpp"
 #include "runtime/meeting.hpp"
 #include "runtime/mpi_plugin.hpp"
@@ -55,11 +56,9 @@ std::unique_ptr<Transport> join_far(Meeting& meeting, const Environment& environ
 }
 
 /// The one place that knows which transport serves which ranks.
-std::unique_ptr<Transport> join(const std::string& wanted, const Environment& environment,
-                                const Options& options, Deadline deadline) {
-  const bool alone = environment.size == 1 && environment.rendezvous.empty();
-  if (alone && wanted == "auto") return LocalHub::make(1)->join(0);
-  Meeting meeting(environment, deadline, options.warn);
+std::unique_ptr<Transport> join_at(Meeting& meeting, const std::string& wanted,
+                                   const Environment& environment, const Options& options,
+                                   Deadline deadline) {
   const bool tls = options.tls || environment.tls;
   if (wanted == "tcp") return join_far(meeting, environment, tls, deadline);
   auto node_of = meeting.node_of();
@@ -75,7 +74,35 @@ std::unique_ptr<Transport> join(const std::string& wanted, const Environment& en
       {join_far(meeting, environment, tls, deadline), std::move(near), std::move(node_of)});
 }
 
+std::unique_ptr<Transport> join(const std::string& wanted, const Environment& environment,
+                                const Options& options, Deadline deadline) {
+  const bool alone = environment.size == 1 && environment.rendezvous.empty();
+  if (alone && wanted == "auto") return LocalHub::make(1)->join(0);
+  Meeting meeting(environment, deadline, options.warn);
+  return join_at(meeting, wanted, environment, options, deadline);
+}
+
 }  // namespace
+
+std::unique_ptr<Transport> join_by_store(std::shared_ptr<Store> store, int rank, int size,
+                                         const Options& options) {
+  auto environment = read_environment(process_environment());
+  // Where all ranks of the job are on this host, those of a part of it are too.
+  environment.local_size = environment.is_one_host() && environment.size >= size ? size : 0;
+  environment.local_rank = -1;
+  environment.rank = rank;
+  environment.size = size;
+  environment.rendezvous.clear();
+  const auto wanted = wanted_transport(options, environment);
+  if (size == 1 && wanted == "auto") return LocalHub::make(1)->join(0);
+  if (wanted == "mpi")
+    throw Error(Errc::unsupported,
+                "the transport mpi joins all ranks of an MPI job, and not a group that meets "
+                "elsewhere: leave the transport to sinew (auto), or ask for tcp");
+  const auto deadline = Clock::now() + options.timeout;
+  Meeting meeting(environment, std::move(store), deadline);
+  return join_at(meeting, wanted, environment, options, deadline);
+}
 
 Communicator connect(const Options& options) {
   const auto variables = process_environment();

@@ -74,6 +74,17 @@ Meeting::Meeting(const Environment& environment, Deadline deadline, Warn warn)
   decide();
 }
 
+Meeting::Meeting(const Environment& environment, std::shared_ptr<Store> store, Deadline deadline)
+    : environment_(environment),
+      deadline_(deadline),
+      address_{Address::Kind::tcp, "", 0},
+      store_(std::move(store)) {
+  if (environment_.rank == 0) store_->set("token", Token::make().hex());
+  const auto group = store_->get("token", deadline_);
+  // Several groups of one job share its secret, but must not take each other's places.
+  token_ = read_token() ? derive(*token_, "group " + group) : Token::parse(group);
+}
+
 void Meeting::decide() {
   if (!environment_.rendezvous.empty()) return take_rendezvous();
   if (environment_.is_one_host() && !environment_.job.empty())

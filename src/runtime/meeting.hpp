@@ -23,6 +23,9 @@ class Meeting {
   using Warn = std::function<void(std::string_view)>;
   /// Throws Error{invalid_argument} that says what to set when the environment is not enough.
   Meeting(const Environment& environment, Deadline deadline, Warn warn = {});
+  /// Where somebody else has brought the ranks together already: they meet in `store`, where
+  /// rank 0 leaves a secret, which counts beside the environment's.
+  Meeting(const Environment& environment, std::shared_ptr<Store> store, Deadline deadline);
 
   /// The host of each rank, where those of one host can share memory: as the launcher says, else as
   /// ranks find out by the store. Equal on all ranks.

@@ -32,15 +32,16 @@ std::string free_path(const std::string& folder) {
 
 }  // namespace
 
-std::shared_ptr<Observer> trace_to(const std::string& folder, int rank, int size) {
+std::string trace_path(const std::string& folder) {
   std::error_code failed;
   std::filesystem::create_directories(folder, failed);
   if (failed)
     throw Error(Errc::system,
                 fmt::format("cannot make the folder for traces {}: {}", folder, failed.message()));
-  auto recorder =
-      std::make_shared<trace::Recorder>(trace::WriterOptions{.path = free_path(folder)});
-  auto& writer = recorder->writer();
+  return free_path(folder);
+}
+
+void note_process(trace::Writer& writer, int rank, int size) {
   writer.note(trace::NoteKind::info, 0, "producer=sinew");
   writer.note(trace::NoteKind::info, 0, fmt::format("rank={}", rank));
   writer.note(trace::NoteKind::info, 0, fmt::format("size={}", size));
@@ -49,6 +50,12 @@ std::shared_ptr<Observer> trace_to(const std::string& folder, int rank, int size
   for (const auto& algorithm : algorithms())
     writer.note(trace::NoteKind::algorithm, algorithm_key(algorithm.name), algorithm.name);
   for (const auto role : kRoles) writer.note(trace::NoteKind::label, role_tag(role), role);
+}
+
+std::shared_ptr<Observer> trace_to(const std::string& folder, int rank, int size) {
+  auto recorder =
+      std::make_shared<trace::Recorder>(trace::WriterOptions{.path = trace_path(folder)});
+  note_process(recorder->writer(), rank, size);
   return recorder;
 }
 

@@ -1,0 +1,18 @@
+// Joining a group whose ranks somebody else has brought together: a framework with a store of its
+// own. Everybody else calls connect().
+#pragma once
+
+#include <memory>
+
+#include <sinew/communicator.hpp>
+#include "transport/rendezvous/store.hpp"
+
+namespace sinew {
+
+/// A transport between `size` ranks that all see `store`, which is theirs alone. Of the environment
+/// only what is said about transports, interfaces and secrets counts. Throws Error{timeout} that
+/// names who did not come.
+std::unique_ptr<Transport> join_by_store(std::shared_ptr<Store> store, int rank, int size,
+                                         const Options& options);
+
+}  // namespace sinew

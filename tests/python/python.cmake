@@ -1,0 +1,27 @@
+# Tests of the Python packages, where they are built: each *_test.py is a program.
+if(TARGET sinew_python OR TARGET sinew_torch_backend)
+  set(python_environment PYTHONPATH=${SINEW_PYTHON_PACKAGES} SINEW=$<TARGET_FILE:sinew-cli>)
+  file(GLOB python_tests CONFIGURE_DEPENDS ${CMAKE_CURRENT_LIST_DIR}/*_test.py)
+  file(GLOB python_examples CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/examples/python/*.py)
+  if(NOT TARGET sinew_torch_backend)
+    list(FILTER python_tests INCLUDE REGEX /numpy_test)
+    list(FILTER python_examples EXCLUDE REGEX /torch_)
+  endif()
+  if(NOT TARGET sinew_python)
+    list(FILTER python_tests EXCLUDE REGEX /numpy_test)
+    list(FILTER python_examples INCLUDE REGEX /torch_)
+  endif()
+  foreach(file IN LISTS python_tests)
+    get_filename_component(name ${file} NAME_WE)
+    add_test(NAME python_${name} COMMAND ${SINEW_PYTHON} ${file})
+    set_tests_properties(python_${name} PROPERTIES TIMEOUT 600
+                         ENVIRONMENT "${python_environment}")
+  endforeach()
+  foreach(file IN LISTS python_examples)
+    get_filename_component(name ${file} NAME_WE)
+    add_test(NAME example_python_${name}
+             COMMAND sinew-cli launch -n 2 --timeout 60 -- ${SINEW_PYTHON} ${file})
+    set_tests_properties(example_python_${name} PROPERTIES TIMEOUT 90
+                         ENVIRONMENT "${python_environment}")
+  endforeach()
+endif()

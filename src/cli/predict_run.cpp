@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
+#include <optional>
 #include <set>
 
 #include <sinew/error.hpp>
@@ -66,7 +68,8 @@ RunAnswer answer_for(const Asked& asked, StepPredictor& predictor, const Network
     answer.limit_known = true;
   }
   progress.show("what has an effect");
-  std::vector<int> ends{counts.front()};
+  // What has no effect on this many has none on more.
+  std::vector<int> ends{std::min(counts.front(), kSoon)};
   if (counts.back() <= kSoon && counts.size() > 1) ends.push_back(counts.back());
   answer.no_effect = without_effect(predictor, given, algorithms, inputs_of(run, set), ends);
   answer.left_out = predictor.left_out();

@@ -47,8 +47,9 @@ int run_calibrate_from(int argc, char** argv) {
   network.name = fmt::format("{} of {} ranks, from {}", name(times.collective), ranks, from);
   network.provenance.made_by = fmt::format("sinew {} from nccl-tests", SINEW_VERSION);
   network.provenance.transport = "nccl";
-  std::ofstream(file) << to_toml(network);
-  if (!std::ifstream(file)) throw Error(Errc::system, fmt::format("cannot write '{}'", file));
+  std::ofstream written(file);
+  written << to_toml(network) << std::flush;
+  if (!written) throw Error(Errc::system, fmt::format("cannot write '{}'", file));
   if (json) {
     const nlohmann::ordered_json document{{"schema", "sinew-calibrate"},
                                           {"version", 1},

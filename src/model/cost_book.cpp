@@ -91,8 +91,8 @@ const Costed& CostBook::best(Collective collective, int ranks, double bytes, dou
   if (const auto at = known_.find(key); at != known_.end()) return at->second;
   const bool ragged =
       imbalance > 1 && (collective == Collective::alltoall || collective == Collective::allgather);
-  auto found =
-      ragged ? find_ragged(collective, ranks, bytes, imbalance) : find(collective, ranks, bytes);
+  auto found = ragged ? find_ragged(collective, ranks, bytes, imbalance)
+                      : find(collective, ranks, bytes, private_sizes);
   return known_.emplace(key, std::move(found)).first->second;
 }
 

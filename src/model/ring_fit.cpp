@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
+#include <vector>
 
 #include <sinew/error.hpp>
 #include "model/calibration.hpp"
@@ -24,8 +24,12 @@ Network fit_ring(Collective collective, int ranks, std::span<const Sample> times
   const double messages = (collective == Collective::allreduce ? 2.0 : 1.0) * (ranks - 1);
   std::vector<Sample> each;
   for (const auto& sample : times) each.push_back({sample.bytes / ranks, sample.ps / messages});
+  // Sizes that all take the same time say nothing about the rate; a file needs one all the same.
+  constexpr double kLeastBytePs = 1e-3;
+  auto parts = fit_curve(each).segments();
+  for (auto& part : parts) part.byte_ps = std::max(part.byte_ps, kLeastBytePs);
   Network network;
-  network.exchange = fit_curve(each);
+  network.exchange = Curve(std::move(parts));
   network.one_way = network.exchange;
   network.eager_bytes = -1;
   std::vector<double> ratios;

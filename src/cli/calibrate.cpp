@@ -18,6 +18,7 @@
 #include "cli/arguments.hpp"
 #include "cli/bench_rank.hpp"
 #include "cli/calibrate_check.hpp"
+#include "cli/calibrate_from.hpp"
 #include "cli/calibrate_measure.hpp"
 #include "cli/output.hpp"
 #include "cli/table.hpp"
@@ -199,6 +200,7 @@ void write(const Wanted& wanted, const Network& network) {
 }  // namespace
 
 int run_calibrate(int argc, char** argv) {
+  if (calibrates_from(argc, argv)) return run_calibrate_from(argc, argv);
   CLI::App app{
       "Measures what messages, combining and shared memory cost here, checks the model on whole "
       "collectives, and writes it for `sinew predict --net` (docs/predict.md).",

@@ -12,6 +12,8 @@
 #include "cli/arguments.hpp"
 #include "cli/networks.hpp"
 #include "cli/output.hpp"
+#include "cli/predict_run.hpp"
+#include "cli/predict_trace.hpp"
 #include "cli/table.hpp"
 #include "cli/verbs.hpp"
 #include "model/predict.hpp"
@@ -208,9 +210,19 @@ void print_text(Collective collective, const std::vector<Point>& points, const N
     fmt::print("{}\n", wrapped(fmt::format("Without effect here: {}.", fmt::join(idle, ", ")), 79));
 }
 
+// "allreduce", wherever it stands.
+bool names_a_collective(std::string_view word) {
+  return std::any_of(algorithms().begin(), algorithms().end(),
+                     [&](const Algorithm& row) { return name(row.collective) == word; });
+}
+
 }  // namespace
 
 int run_predict(int argc, char** argv) {
+  if (argc > 1 && names_a_trace(argv[1])) return run_predict_trace(argc, argv);
+  if (std::any_of(argv + 1, argv + argc, names_a_run) &&
+      std::none_of(argv + 1, argv + argc, names_a_collective))
+    return run_predict_run(argc, argv);
   CLI::App app{
       "Predicts what a collective takes on a network, by running the schedules of the library in "
       "virtual time (docs/predict.md).",

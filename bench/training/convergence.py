@@ -55,7 +55,7 @@ def main():
     parser.add_argument("--schedule", default="cosine")
     parser.add_argument("--compress", default="oktopk:0.02")
     parser.add_argument("--warmup", type=int, default=80)
-    parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--seeds", default="1,2,3,4,5")
     parser.add_argument("--most", type=int, default=10 ** 6, help="runs of this call")
     parser.add_argument("--json", default="convergence.json", help="what is there already, too")
     options = parser.parse_args()
@@ -68,7 +68,7 @@ def main():
     document.setdefault("settings", settings)
     runs = document.setdefault("runs", {})
     left = options.most
-    for seed in range(1, options.seeds + 1):
+    for seed in map(int, options.seeds.split(",")):
         for kind in ("dense", "compressed"):
             run = runs.setdefault(str(seed), {})
             if kind in run or left == 0:

@@ -101,7 +101,7 @@ class Cnn final : public ClassNet {
   Layer conv1_, conv2_, dense1_, dense2_;
 };
 
-Placement placement_of(const ModelOptions& options) {
+DeviceChoice device_of(const ModelOptions& options) {
   if (options.device == "cpu") return {at::kCPU, options.apart};
   if (options.device != "cuda")
     throw Error(Errc::invalid_argument,
@@ -116,7 +116,7 @@ Placement placement_of(const ModelOptions& options) {
 }
 
 std::unique_ptr<Learner> learn_classes(std::unique_ptr<Net> net, const ModelOptions& options) {
-  return make_learner(std::move(net), class_task(), placement_of(options));
+  return make_learner(std::move(net), class_task(), device_of(options));
 }
 
 std::unique_ptr<Learner> make_tiny(const ModelOptions& options) {
@@ -134,7 +134,7 @@ std::unique_ptr<Learner> make_cnn(const ModelOptions& options) {
 template <std::int64_t Channels, std::int64_t Hidden, std::int64_t Layers>
 std::unique_ptr<Learner> make_speech(const ModelOptions& options) {
   return make_learner(make_speech_net(options.seed, {Channels, Hidden, Layers}), sequence_task(),
-                      placement_of(options));
+                      device_of(options));
 }
 
 constexpr ModelInfo kModels[] = {
@@ -144,9 +144,10 @@ constexpr ModelInfo kModels[] = {
     {"cnn", "two convolutions and two dense layers: much to compute for what it sends", 1'199'882,
      "fashion", make_cnn},
     {"ctc-small", "letters of sound: two convolutions, 2 LSTM layers of 128", 391'944, "tones",
-     make_speech<8, 128, 2>},
-    {"ctc-mid", "the same with 3 layers of 256", 2'069'392, "tones", make_speech<16, 256, 3>},
-    {"lstman4", "the same with 5 layers of 800", 27'569'568, "tones", make_speech<32, 800, 5>},
+     make_speech<8, 128, 2>, true},
+    {"ctc-mid", "the same with 3 layers of 256", 2'069'392, "tones", make_speech<16, 256, 3>, true},
+    {"lstman4", "the same with 5 layers of 800", 27'569'568, "tones", make_speech<32, 800, 5>,
+     true},
 };
 
 }  // namespace

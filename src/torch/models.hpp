@@ -25,6 +25,7 @@ struct ModelInfo {
   std::uint64_t parameters = 0;
   std::string_view data;  // what it learns from unless told otherwise
   std::unique_ptr<Learner> (*make)(const ModelOptions&) = nullptr;
+  bool learns_sequences = false;  // what it gets wrong are letters, not samples
 };
 
 /// The only list of models there is.

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "base/text.hpp"
@@ -58,6 +59,7 @@ nlohmann::ordered_json summary_json(const TrainCommand& command, const TrainResu
       {"loss", result.loss}};
   if (result.evaluated) {
     document["accuracy"] = accuracy(result.test);
+    if (command.info->learns_sequences) document["label_error_rate"] = 1 - accuracy(result.test);
     document["test_loss"] = ratio(result.test.loss, static_cast<double>(result.test.samples));
   }
   document["workers"] = result.workers.size();
@@ -86,10 +88,11 @@ std::string summary_text(const TrainCommand& command, const TrainResult& result)
       ratio(sum(result, &WorkerTotals::samples), result.seconds));
   text += fmt::format("loss {:.4f}", result.loss);
   if (result.evaluated)
-    text += fmt::format(", on {} samples for testing: loss {:.4f}, accuracy {:.2f} %",
-                        result.test.samples,
-                        ratio(result.test.loss, static_cast<double>(result.test.samples)),
-                        100 * accuracy(result.test));
+    text += fmt::format(
+        ", on {} samples for testing: loss {:.4f}, {} {:.2f} %", result.test.samples,
+        ratio(result.test.loss, static_cast<double>(result.test.samples)),
+        command.info->learns_sequences ? "label error rate" : "accuracy",
+        100 * std::abs(accuracy(result.test) - (command.info->learns_sequences ? 1 : 0)));
   text += fmt::format(
       "\ngradients: {} parameters in {} buckets, {} sent a worker and step ({:.1f}x less than they "
       "are), density {:.4f}\nparameters are the same bits on all workers: {:016x}\n",

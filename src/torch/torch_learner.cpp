@@ -39,13 +39,13 @@ class GradientIsThere final : public torch::autograd::FunctionPostHook {
 
 class TorchLearner final : public Learner {
  public:
-  TorchLearner(std::unique_ptr<Net> net, const Task& task, const Placement& placement)
+  TorchLearner(std::unique_ptr<Net> net, const Task& task, const DeviceChoice& choice)
       : task_(task),
         net_(std::move(net)),
         parameters_(specs_of(net_->parameters())),
         buffers_(specs_of(net_->buffers())) {
-    if (placement.apart || !placement.device.is_cpu())
-      staging_ = std::make_unique<Staging>(placement.device);
+    if (choice.apart || !choice.device.is_cpu())
+      staging_ = std::make_unique<Staging>(choice.device);
   }
 
   [[nodiscard]] const std::vector<TensorSpec>& parameters() const noexcept override {
@@ -151,8 +151,8 @@ class TorchLearner final : public Learner {
 }  // namespace
 
 std::unique_ptr<Learner> make_learner(std::unique_ptr<Net> net, const Task& task,
-                                      const Placement& placement) {
-  return std::make_unique<TorchLearner>(std::move(net), task, placement);
+                                      const DeviceChoice& choice) {
+  return std::make_unique<TorchLearner>(std::move(net), task, choice);
 }
 
 }  // namespace sinew

@@ -12,12 +12,12 @@ namespace sinew {
 
 /// On the CPU tensors are in their homes. On another device, and on the CPU when `apart`, they have
 /// copies there.
-struct Placement {
+struct DeviceChoice {
   at::Device device = at::kCPU;
   bool apart = false;
 };
 
 std::unique_ptr<Learner> make_learner(std::unique_ptr<Net> net, const Task& task,
-                                      const Placement& placement);
+                                      const DeviceChoice& choice);
 
 }  // namespace sinew

@@ -103,6 +103,7 @@ TEST(Train, workers_stay_equal_with_batch_normalisation_and_sequences) {
                              "2", "--steps", "3", "--check", "1", "--lr", "0.001"});
   EXPECT_EQ(result["parameters_xxh3"][0], result["parameters_xxh3"][1]);
   EXPECT_LE(result["accuracy"], 1);
+  EXPECT_EQ(result["label_error_rate"], 1 - result["accuracy"].get<double>());
 }
 
 TEST(Train, several_passes_a_step_are_one_larger_batch) {

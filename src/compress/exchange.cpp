@@ -18,6 +18,12 @@ std::uint64_t& wire_ns(StepReport& report) {
 
 }  // namespace
 
+std::uint64_t role_tag(std::string_view phase) noexcept {
+  std::uint64_t hash = 0xCBF29CE484222325U;  // FNV-1a: the names are short
+  for (const char c : phase) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001B3U;
+  return hash;
+}
+
 std::string_view name(Part part) noexcept {
   constexpr std::string_view kNames[kParts] = {"accumulate_select", "encode", "wire", "reduce",
                                                "decode"};
@@ -49,7 +55,9 @@ PhaseBytes& Exchange::bytes_of(std::string_view phase) {
 
 void Exchange::run(std::string_view phase, const Call& call) {
   const auto begin = std::chrono::steady_clock::now();
-  communicator_.run(call);
+  auto tagged = call;
+  if (tagged.options.tag == 0) tagged.options.tag = role_tag(phase);
+  communicator_.run(tagged);
   wire_ns(report) += elapsed_ns(begin);
   const auto moved = communicator_.last_moved();
   auto& bytes = bytes_of(phase);

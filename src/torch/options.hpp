@@ -22,7 +22,9 @@ struct TrainCommand {
   double timeout_s = 300;
   Log log = Log::normal;
   bool json = false;
-  std::string folder;  // of the run, or ""
+  std::string folder;      // of the run, or ""
+  std::string prometheus;  // a file, or ""
+  std::string line;        // the command as it was typed
 };
 
 /// Nothing: --help was printed. Throws Error{invalid_argument} for what cannot be.

@@ -74,6 +74,7 @@ class TorchLearner final : public Learner {
     const auto scores = net_->forward(inputs_of(batch), true);
     const auto loss = loss_of(scores, batch);
     ready_ = &ready;
+    backward_begins();
     loss.backward(at::full({}, scale, at::kFloat));
     ready_ = nullptr;
     Score score;

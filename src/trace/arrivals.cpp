@@ -17,7 +17,8 @@ std::optional<Needs> needs_of(std::string_view routine) {
   if (routine.ends_with("_c")) routine.remove_suffix(2);
   for (const std::string_view name :
        {"MPI_Barrier", "MPI_Allreduce", "MPI_Allgather", "MPI_Allgatherv", "MPI_Alltoall",
-        "MPI_Alltoallv", "MPI_Alltoallw", "MPI_Reduce_scatter", "MPI_Reduce_scatter_block"})
+        "MPI_Alltoallv", "MPI_Alltoallw", "MPI_Reduce_scatter", "MPI_Reduce_scatter_block",
+        "barrier", "allreduce", "allgather", "alltoall", "reduce_scatter"})
     if (routine == name) return Needs::all;
   for (const std::string_view name : {"MPI_Bcast", "MPI_Scatter", "MPI_Scatterv"})
     if (routine == name) return Needs::root;

@@ -6,6 +6,7 @@
 #include <tuple>
 
 #include "trace/arrivals.hpp"
+#include "trace/profile.hpp"
 
 namespace sinew::trace {
 namespace {
@@ -74,8 +75,10 @@ std::size_t explained_by(const std::vector<Loop>& loops) {
 
 bool communicates(const Trace& trace, const Counter& counter) {
   const auto& key = counter.key;
+  const auto routine = routine_name(trace, key);
+  if (!is_communication(routine)) return false;
   return key.bytes > 0 || key.sent > 0 || key.received > 0 ||
-         routine_name(trace, key).find("arrier") != std::string::npos;
+         routine.find("arrier") != std::string::npos;
 }
 
 /// The records of the busiest thread that communicate, while every one was kept.

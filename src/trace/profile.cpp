@@ -171,7 +171,9 @@ void Totals::add(const Totals& other) {
 }
 
 bool is_communication(std::string_view routine) {
-  if (routine.starts_with("MPI_File_") || routine == "step") return false;
+  // "train.": what a worker does between its collectives, and around them.
+  if (routine.starts_with("MPI_File_") || routine.starts_with("train.") || routine == "step")
+    return false;
   for (const std::string_view other : {"MPI_Init", "MPI_Init_thread", "MPI_Finalize", "MPI_Abort",
                                        "MPI_Session_init", "MPI_Session_finalize", "MPI_Pcontrol"})
     if (routine == other) return false;

@@ -88,7 +88,8 @@ Profile summarize(const std::vector<Trace>& traces);
 /// Sums over ranks what each rank's `routines` and `rows` hold, and puts ranks in order.
 void sum_over_ranks(Profile& profile);
 
-/// Not for what begins and ends MPI, for files, and for steps of a collective that counts itself.
+/// Not for what begins and ends MPI, for files, for the parts of a training step, and for steps of
+/// a collective that counts itself.
 bool is_communication(std::string_view routine);
 
 /// A number in `info`, if it is there and is one.

@@ -52,6 +52,9 @@ class Learner {
   /// `parameter`'s gradient is complete. Called in the thread of learn().
   using Ready = std::function<void(std::size_t parameter)>;
 
+  /// Called in the thread of learn() between the two passes.
+  std::function<void()> backward_begins = [] {};
+
   /// Forward and backward. Adds the gradient of scale * (sum of the samples' losses). Randomness
   /// (dropout) is a function of `random_key`.
   virtual Score learn(const Batch& batch, float scale, std::uint64_t random_key,

@@ -6,6 +6,7 @@
 #include <array>
 
 #include <sinew/algorithms.hpp>
+#include "transport/descriptor.hpp"
 
 namespace sinew {
 namespace {

@@ -157,9 +157,6 @@ struct StepReport {
   [[nodiscard]] double density() const noexcept;  // realised
 };
 
-/// What the calls of one kind of exchange are tagged with, so that traces can tell them apart.
-std::uint64_t role_tag(std::string_view phase) noexcept;
-
 /// One step, as a scheme sees it.
 class Exchange {
  public:

@@ -22,10 +22,6 @@ struct Event {
   std::uint64_t begin_ns = 0;   // steady clock
   std::uint64_t end_ns = 0;
   std::uint64_t waiting_ns = 0;  // of which nothing could be done
-  // What whoever passes the event on may add.
-  std::uint8_t label = 0;    // what it is for, from 1: a note of the trace; 0: none
-  std::uint16_t region = 0;  // in which part of the program, in the same way
-  std::uint64_t sent = 0;    // of a call: bytes that it sent
 };
 
 class Observer {

@@ -43,7 +43,8 @@ double predicted_ms(int ranks, double sent, const Network& network) {
   return best;
 }
 
-// What a dense allreduce of the gradients sends, however many ranks there were when it was measured.
+// What a dense allreduce of the gradients sends, however many ranks there were when it was
+// measured.
 double dense_sent(const nlohmann::json& run, int ranks) {
   return 8.0 * number(run, "parameters") * (ranks - 1) / ranks;
 }

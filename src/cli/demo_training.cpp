@@ -46,8 +46,15 @@ int run_self(const Words& words) {
 
 Words training(const std::string& model, int workers, int steps, const fs::path& folder,
                const Words& more) {
-  Words words{"train",   "--model",  model,         "-p", std::to_string(workers),
-              "--steps", std::to_string(steps), "-o", folder.string()};
+  Words words{"train",
+              "--model",
+              model,
+              "-p",
+              std::to_string(workers),
+              "--steps",
+              std::to_string(steps),
+              "-o",
+              folder.string()};
   words.insert(words.end(), more.begin(), more.end());
   return words;
 }

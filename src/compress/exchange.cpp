@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include <sinew/scheme.hpp>
+#include "compress/role.hpp"
 
 namespace sinew {
 namespace {
@@ -17,12 +18,6 @@ std::uint64_t& wire_ns(StepReport& report) {
 }
 
 }  // namespace
-
-std::uint64_t role_tag(std::string_view phase) noexcept {
-  std::uint64_t hash = 0xCBF29CE484222325U;  // FNV-1a: the names are short
-  for (const char c : phase) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001B3U;
-  return hash;
-}
 
 std::string_view name(Part part) noexcept {
   constexpr std::string_view kNames[kParts] = {"accumulate_select", "encode", "wire", "reduce",

@@ -14,6 +14,7 @@
 #include "torch/run_folder.hpp"
 #include "torch/summary.hpp"
 #include "train/group.hpp"
+#include "train/server.hpp"
 #include "transport/cores.hpp"
 
 namespace sinew {
@@ -48,7 +49,8 @@ int status_of(const Error& error) {
 int start_workers(const TrainCommand& command, int argc, char** argv) {
   const auto self = fs::read_symlink("/proc/self/exe");
   const auto sinew = self.parent_path() / "sinew";
-  std::vector<std::string> words{sinew.string(), "launch", "-n", std::to_string(command.workers),
+  const int processes = command.workers + (command.serves ? 1 : 0);
+  std::vector<std::string> words{sinew.string(), "launch", "-n", std::to_string(processes),
                                  "--no-label"};
   if (command.train.elastic) words.emplace_back("--elastic");
   // After Ctrl-C a step is finished and saved; a second one does not wait for that.
@@ -126,7 +128,8 @@ int work(const TrainCommand& command, const Environment& environment) {
     progress.each_step = [&] { interrupt.leave_if_asked(); };
   else
     wanted.wants_end = [&] { return interrupt.happened(); };
-  const auto result = train(communicator, *learner, data, wanted, progress);
+  const auto result =
+      (command.serves ? train_with_server : train)(communicator, *learner, data, wanted, progress);
   if (trace) trace->close();
   meet(communicator);
   if (communicator.rank() == 0) {
@@ -141,9 +144,9 @@ int run(int argc, char** argv) {
   const auto command = read_command(argc, argv);
   if (!command) return kFine;
   const auto environment = read_environment(process_environment());
-  if (environment.launcher.empty() && command->workers > 1)
-    return start_workers(*command, argc, argv);
-  if (command->workers > 0 && command->workers != environment.size)
+  const int processes = command->workers + (command->serves ? 1 : 0);
+  if (environment.launcher.empty() && processes > 1) return start_workers(*command, argc, argv);
+  if (command->workers > 0 && processes != environment.size)
     throw Error(Errc::invalid_argument,
                 fmt::format("--workers {}, but {} started {}: leave --workers out",
                             command->workers, environment.launcher, environment.size));

@@ -20,7 +20,8 @@ constexpr const char* kAbout =
 
 /// What is typed and read in a second step.
 struct Words {
-  std::string model = "mlp", data, compress = "dense", bucket = "25M", log = "normal";
+  std::string model = "mlp", data, compress = "dense", bucket = "25M", log = "normal",
+              mode = "allreduce";
   double rate = -1;
   bool no_overlap = false, no_evaluate = false;
 };
@@ -83,6 +84,11 @@ void add_communication_options(CLI::App& app, TrainCommand& command, Words& word
   app.add_option("--transport", command.transport, "auto, shm, tcp or mpi (auto)");
   app.add_option("--timeout", command.timeout_s,
                  "seconds before a silent worker is given up (300)");
+  app.add_option("--mode", words.mode,
+                 "allreduce, or server: a process besides gives out batches and parameters "
+                 "(allreduce)");
+  app.add_option("--stale", command.train.stale,
+                 "of mode server: batches a worker may be ahead of another (0: none)");
   app.add_flag("--elastic", command.train.elastic,
                "where a worker is lost, go on without it; costs a barrier a step");
 }
@@ -119,6 +125,11 @@ void settle(TrainCommand& command, const Words& words) {
   command.info = &find_model(words.model);
   command.model.seed = train.seed;
   command.log = parse_log(words.log);
+  constexpr std::string_view kModes[] = {"allreduce", "server"};
+  command.serves = words.mode == kModes[1];
+  if (!command.serves && words.mode != kModes[0])
+    throw Error(Errc::invalid_argument, unknown("mode", words.mode, kModes));
+  train.silent_s = command.timeout_s;
   train.model = words.model;
   train.data = words.data.empty() ? command.info->data : words.data;
   train.rate.rate = words.rate >= 0 ? words.rate : train.optimizer.kind == "adam" ? 0.001 : 0.05;

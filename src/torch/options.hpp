@@ -20,6 +20,7 @@ struct TrainCommand {
   int threads = 0;  // of each worker; 0: the cores shared evenly
   std::string transport;
   double timeout_s = 300;
+  bool serves = false;  // a process besides the workers is the server
   Log log = Log::normal;
   bool json = false;
   std::string folder;      // of the run, or ""

@@ -128,6 +128,7 @@ nlohmann::ordered_json summary_json(const TrainCommand& command, const TrainResu
   document["density_mean"] =
       ratio(sum(result, &WorkerTotals::items), sum(result, &WorkerTotals::elements));
   document["parameters_xxh3"] = hashes;
+  if (result.server) document["comm"]["server_bytes_sent"] = result.server->bytes_sent;
   for (const auto& [worker, step] : result.lost)
     document["lost"].push_back({{"worker", worker}, {"step", step}});
   if (result.interrupted) document["interrupted"] = true;
@@ -207,6 +208,8 @@ nlohmann::ordered_json resolved_json(const TrainCommand& command, int workers, i
           {"global_batch", train.global_batch > 0 ? train.global_batch
                                                   : train.batch * train.accumulate *
                                                         static_cast<std::size_t>(workers)},
+          {"mode", command.serves ? "server" : "allreduce"},
+          {"stale", train.stale},
           {"elastic", train.elastic},
           {"optimizer",
            {{"kind", train.optimizer.kind},

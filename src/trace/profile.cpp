@@ -190,9 +190,11 @@ void Totals::add(const Totals& other) {
 }
 
 bool is_communication(std::string_view routine) {
-  // "train.": what a worker does between its collectives, and around them.
-  if (routine.starts_with("MPI_File_") || routine.starts_with("train.") || routine == "step")
-    return false;
+  if (routine.starts_with("MPI_File_") || routine == "step") return false;
+  // What a program does between its collectives, and around them.
+  const auto word = routine.substr(0, routine.find('.'));
+  for (const std::string_view other : {"compute", "data", "compress", "iteration", "train"})
+    if (word == other) return false;
   for (const std::string_view other : {"MPI_Init", "MPI_Init_thread", "MPI_Finalize", "MPI_Abort",
                                        "MPI_Session_init", "MPI_Session_finalize", "MPI_Pcontrol"})
     if (routine == other) return false;

@@ -24,8 +24,6 @@ Key key_of(const Event& event) noexcept {
   key.tag = event.tag;
   key.algorithm = event.algorithm;
   key.channel = static_cast<std::uint8_t>(event.channel);
-  key.label = event.label;
-  key.region = event.region;
   if (event.kind == EventKind::send) key.sent = event.bytes;
   if (event.kind == EventKind::recv) key.received = event.bytes;
   return key;
@@ -50,16 +48,17 @@ ThreadLog& Recorder::log() noexcept {
   return *mine.log;
 }
 
-void Recorder::on_event(const Event& event) noexcept {
+void Recorder::add(const Event& event, const Extra& extra) noexcept {
   auto& mine = log();
-  const auto key = key_of(event);
+  auto key = key_of(event);
+  key.label = extra.label;
+  key.region = extra.region;
   const auto [slot, exact] = mine.find(key);
   if (!exact) {
     slot->more_sent += key.sent;
     slot->more_received += key.received;
   }
-  // Differs from call to call, so that it is no part of the key.
-  if (event.kind == EventKind::call) slot->more_sent += event.sent;
+  slot->more_sent += extra.sent;
   mine.add(*slot, event.begin_ns, event.end_ns - event.begin_ns, event.waiting_ns, event.sequence);
 }
 

@@ -5,8 +5,16 @@
 #include <algorithm>
 
 #include <sinew/error.hpp>
+#include "compress/role.hpp"
 
 namespace sinew {
+namespace {
+
+std::uint64_t in_ns(std::chrono::steady_clock::time_point time) {
+  return static_cast<std::uint64_t>(time.time_since_epoch().count());
+}
+
+}  // namespace
 
 void ReduceMeter::on_event(const Event& event) noexcept {
   if (event.kind == EventKind::collective) {
@@ -140,6 +148,7 @@ void GradientReducer::run(std::size_t index) {
   auto& lane = lanes_[index];
   const auto gradient = span_of(plan_.buckets[index]);
   lane.begin = Clock::now();
+  if (options_.trace != nullptr) options_.trace->begin_bucket(in_ns(lane.begin));
   if (compresses_) {
     const auto& report = lane.compressor->allreduce(gradient);
     lane.bytes_sent = report.sent_bytes();
@@ -163,10 +172,8 @@ void GradientReducer::run(std::size_t index) {
 
 void GradientReducer::trace(std::size_t index) {
   const auto& lane = lanes_[index];
-  const auto ns = [](Clock::time_point time) {
-    return static_cast<std::uint64_t>(time.time_since_epoch().count());
-  };
-  options_.trace->add(TrainPart::bucket, ns(lane.begin), ns(lane.end), step_,
+  options_.trace->end_bucket(in_ns(lane.end));
+  options_.trace->add(TrainPart::bucket, in_ns(lane.begin), in_ns(lane.end), step_,
                       plan_.buckets[index].elements * sizeof(float), lane.bytes_sent,
                       plan_.tag(index));
 }
@@ -201,6 +208,7 @@ ReduceReport GradientReducer::report(Clock::time_point backward_end) const {
   }
   if (!lanes_.empty()) report.exposed_ns = ns(lanes_.back().end - backward_end);
   for (const auto& bucket : plan_.buckets) report.elements += bucket.elements;
+  report.compressed = compresses_;
   report.waiting_ns = meter_.waiting_ns;
   report.collectives = meter_.collectives;
   return report;

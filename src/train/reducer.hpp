@@ -27,6 +27,7 @@ struct ReduceReport {
   std::uint64_t collectives = 0;  // when measured
   std::uint64_t items = 0;        // elements of the sum that are not known to be 0
   std::uint64_t elements = 0;
+  bool compressed = false;  // a step of the compressed phase
 };
 
 /// Counts, and passes every event on.

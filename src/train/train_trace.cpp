@@ -13,9 +13,11 @@ namespace {
 
 using trace::NoteKind;
 
-constexpr std::array<std::string_view, 10> kParts{
-    "train.step", "train.data", "train.forward", "train.backward", "train.bucket",
-    "train.wait", "train.vote", "train.update",  "train.save",     "train.evaluate"};
+// What comes before a dot is what reports add up.
+constexpr std::array<std::string_view, 11> kParts{
+    "iteration",      "data",       "compute.forward", "compute.backward",
+    "compute.update", "compress",   "train.bucket",    "train.wait",
+    "train.vote",     "train.save", "train.evaluate"};
 constexpr std::array<std::string_view, 2> kPhases{"dense", "sparse"};
 
 std::string host_name() {
@@ -60,24 +62,45 @@ std::uint8_t TrainTrace::label_of(std::uint64_t tag) noexcept {
 void TrainTrace::name_tag(std::uint64_t tag, std::string_view role) {
   const std::scoped_lock lock(mutex_);
   const auto label = label_of(tag);
-  if (label == 0 || !named_.emplace(label, true).second) return;
+  if (label == 0 || !named_.insert(label).second) return;
   recorder_.writer().note(NoteKind::label, label, role);
+}
+
+void TrainTrace::begin_bucket(std::uint64_t now_ns) noexcept {
+  compressing_since_ns_ = phase_ == TrainPhase::sparse ? now_ns : 0;
+}
+void TrainTrace::end_bucket(std::uint64_t now_ns) noexcept {
+  compressed_until(now_ns);
+  compressing_since_ns_ = 0;
+}
+void TrainTrace::compressed_until(std::uint64_t now_ns) noexcept {
+  const auto since = compressing_since_ns_;
+  if (since != 0 && now_ns > since) add(TrainPart::compress, since, now_ns, 0);
 }
 
 void TrainTrace::on_event(const Event& event) noexcept {
   if (event.kind == EventKind::step) return;
-  auto labelled = event;
-  labelled.region = static_cast<std::uint16_t>(phase_.load(std::memory_order_relaxed));
+  if (event.kind == EventKind::collective && compressing_since_ns_ != 0) {
+    compressed_until(event.begin_ns);
+    compressing_since_ns_ = event.end_ns;
+  }
+  record(event, 0);
+}
+
+void TrainTrace::record(const Event& event, std::uint64_t sent) noexcept {
+  trace::Recorder::Extra extra;
+  extra.region = static_cast<std::uint16_t>(phase_.load(std::memory_order_relaxed));
+  extra.sent = sent;
   {
     const std::scoped_lock lock(mutex_);  // held for a lookup
-    labelled.label = label_of(event.tag);
+    extra.label = label_of(event.tag);
     if (event.kind == EventKind::collective && event.communicator != communicator_) {
       communicator_ = event.communicator;
       recorder_.writer().note(NoteKind::communicator, communicator_,
                               fmt::format("workers\nsize={}", size_.load()));
     }
   }
-  recorder_.on_event(labelled);
+  recorder_.add(event, extra);
 }
 
 void TrainTrace::add(TrainPart part, std::uint64_t begin_ns, std::uint64_t end_ns,
@@ -88,11 +111,10 @@ void TrainTrace::add(TrainPart part, std::uint64_t begin_ns, std::uint64_t end_n
   event.operation = static_cast<std::uint16_t>(part);
   event.sequence = static_cast<std::uint32_t>(step);
   event.bytes = bytes;
-  event.sent = sent;
   event.tag = tag;
   event.begin_ns = begin_ns;
   event.end_ns = end_ns;
-  on_event(event);
+  record(event, sent);
 }
 
 void TrainTrace::close() { recorder_.writer().close(); }

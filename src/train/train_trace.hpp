@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <map>
 #include <mutex>
+#include <set>
 #include <string>
 #include <string_view>
 
@@ -20,10 +21,11 @@ enum class TrainPart : std::uint8_t {
   data,      // waiting for samples
   forward,
   backward,
-  bucket,  // one bucket: compressing and adding up; with bytes before and after compression
-  wait,    // from the end of the backward pass to the last sum
-  vote,    // whether all ranks have all sums
   update,
+  compress,  // between the collectives of a bucket
+  bucket,    // one bucket, compressing and adding up; with bytes before and after compression
+  wait,      // from the end of the backward pass to the last sum
+  vote,      // whether all ranks have all sums
   save,
   evaluate,
 };
@@ -41,6 +43,10 @@ class TrainTrace final : public Observer {
   void add(TrainPart part, std::uint64_t begin_ns, std::uint64_t end_ns, std::uint64_t step,
            std::uint64_t bytes = 0, std::uint64_t sent = 0, std::uint64_t tag = 0) noexcept;
 
+  /// A bucket begins, and ends. What is not a collective in between is compressing, where `phase`
+  /// is sparse.
+  void begin_bucket(std::uint64_t now_ns) noexcept;
+  void end_bucket(std::uint64_t now_ns) noexcept;
   void enter(TrainPhase phase) noexcept { phase_ = phase; }
   /// What calls with this tag are for.
   void name_tag(std::uint64_t tag, std::string_view role);
@@ -53,6 +59,8 @@ class TrainTrace final : public Observer {
 
  private:
   std::uint8_t label_of(std::uint64_t tag) noexcept;
+  void record(const Event& event, std::uint64_t sent) noexcept;
+  void compressed_until(std::uint64_t now_ns) noexcept;
 
   trace::Recorder recorder_;
   std::atomic<TrainPhase> phase_{TrainPhase::none};
@@ -60,7 +68,8 @@ class TrainTrace final : public Observer {
   std::mutex mutex_;
   std::uint32_t communicator_ = 0;              // the last that was explained
   std::map<std::uint64_t, std::uint8_t> tags_;  // and their labels
-  std::map<std::uint8_t, bool> named_;
+  std::set<std::uint8_t> named_;
+  std::uint64_t compressing_since_ns_ = 0;  // 0: not now; of the thread that has the bucket
 };
 
 /// Nanoseconds on the clock of the trace.

@@ -155,6 +155,10 @@ class Training {
     record.update_ns = watch.lap(TrainPart::update);
     record.total_ns = whole.lap(TrainPart::step);
     totals_.add(record);
+    if (record.communication.compressed) {
+      sparse_items_ += record.communication.items;
+      sparse_elements_ += record.communication.elements;
+    }
     recent_.push_back(record.score);
     if (recent_.size() > kRecent) recent_.pop_front();
     watcher_.on_step(record);
@@ -318,7 +322,20 @@ class Training {
     result_.buckets = plan_.buckets.size();
     result_.parameters = 0;
     for (const auto& parameter : plan_.parameters) result_.parameters += parameter.elements();
+    if (options_.trace != nullptr) note_compression();
     return std::move(result_);
+  }
+
+  void note_compression() {
+    auto& trace = *options_.trace;
+    trace.note("dense_bytes", std::to_string(result_.parameters * sizeof(float)));
+    if (options_.compression.is_dense()) return;
+    trace.note("scheme", options_.compression.scheme);
+    if (!options_.compression.stages.empty())
+      trace.note("density", std::to_string(options_.compression.stages.back().density));
+    if (sparse_elements_ > 0)
+      trace.note("realised_density", std::to_string(static_cast<double>(sparse_items_) /
+                                                    static_cast<double>(sparse_elements_)));
   }
 
   void measure_rate() {
@@ -350,6 +367,7 @@ class Training {
   Share share_;
   Batch batch_;
   WorkerTotals totals_;
+  std::uint64_t sparse_items_ = 0, sparse_elements_ = 0;  // of compressed steps
   std::deque<Score> recent_;
   TrainResult result_;
 };

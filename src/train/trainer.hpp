@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -50,6 +51,10 @@ struct TrainOptions {
   /// Where a worker is lost the others go on without it, after a step that all of them have taken
   /// or none. Costs a barrier a step.
   bool elastic = false;
+  /// With a server: how many batches a worker may be ahead of another, and after how many seconds
+  /// without a gradient it is given up.
+  std::uint64_t stale = 0;
+  double silent_s = 300;
   /// True when somebody wants the run to end. Rank 0's word counts; it is asked about twice a
   /// second.
   std::function<bool()> wants_end{};
@@ -91,8 +96,9 @@ struct TrainResult {
   double steady_steps_per_s = 0;  // without the first steps, which warm up; 0 for a short run
   double loss = 0;                // mean over the last steps and all ranks
   bool evaluated = false;
-  Score test;                         // of the whole test set
-  std::vector<WorkerTotals> workers;  // those there are at the end
+  Score test;                          // of the whole test set
+  std::vector<WorkerTotals> workers;   // those there are at the end
+  std::optional<WorkerTotals> server;  // with a server: what it did
   std::vector<LostWorker> lost;
   bool interrupted = false;           // wants_end() ended it
   std::vector<std::uint64_t> hashes;  // of each rank's parameters

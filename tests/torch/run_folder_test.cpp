@@ -31,16 +31,33 @@ Words tiny(const RunFolder& folder, int workers, const Words& more) {
 
 TEST(RunFolder, holds_what_the_run_was_and_what_happened_in_it) {
   const RunFolder folder;
-  const auto ran =
-      test::sinew({"train", "--model", "mlp", "--data", "synthetic:200", "--batch", "8", "-p", "2",
-                   "--steps", "24", "--compress", "oktopk:0.02", "--warmup", "8", "--bucket", "1M",
-                   "--prometheus", folder.name() + "/metrics.prom", "-o", folder.name()});
+  const auto ran = test::sinew({"train",
+                                "--model",
+                                "mlp",
+                                "--data",
+                                "synthetic:200",
+                                "--batch",
+                                "8",
+                                "-p",
+                                "2",
+                                "--steps",
+                                "24",
+                                "--compress",
+                                "oktopk:0.02",
+                                "--warmup",
+                                "8",
+                                "--bucket",
+                                "1M",
+                                "--prometheus",
+                                folder.name() + "/metrics.prom",
+                                "-o",
+                                folder.name()});
   ASSERT_EQ(ran.status, 0) << ran.err;
   EXPECT_LE(test::widest_line(ran.out), 80U) << ran.out;
   EXPECT_LE(test::widest_line(ran.err), 80U) << ran.err;
-  for (const auto* name : {"run.json", "result.json", "workers.csv", "metrics-rank-0.jsonl",
-                           "metrics-rank-1.jsonl", "rank-0.trace", "rank-1.trace", "report.html",
-                           "report.md", "report.json", "metrics.prom"})
+  for (const auto* name :
+       {"run.json", "result.json", "workers.csv", "metrics-rank-0.jsonl", "metrics-rank-1.jsonl",
+        "rank-0.trace", "rank-1.trace", "report.html", "report.md", "report.json", "metrics.prom"})
     EXPECT_TRUE(fs::exists(folder / name)) << name;
   const auto run = nlohmann::json::parse(folder.text("run.json"));
   for (const auto* key : {"command", "sinew", "torch", "seed", "global_batch", "compression"})
@@ -55,10 +72,11 @@ TEST(RunFolder, holds_what_the_run_was_and_what_happened_in_it) {
 // The trace says the same as the result, by other means.
 TEST(RunFolder, has_traces_that_agree_with_the_result) {
   const RunFolder folder;
-  const auto ran = test::sinew({"train", "--model", "mlp", "--data", "synthetic:200", "--batch",
-                                "8", "-p", "2", "--steps", "20", "--compress", "oktopk:0.05",
-                                "--warmup", "8", "--bucket", "1M", "--log", "silent", "--json",
-                                "-o", folder.name()});
+  const auto ran = test::sinew(
+      {"train",      "--model",  "mlp",     "--data", "synthetic:200", "--batch",     "8",
+       "-p",         "2",        "--steps", "20",     "--compress",    "oktopk:0.05", "--warmup",
+       "8",          "--bucket", "1M",      "--log",  "silent",        "--json",      "-o",
+       folder.name()});
   ASSERT_EQ(ran.status, 0) << ran.err;
   const auto result = nlohmann::json::parse(ran.out);
   const auto profile =
@@ -70,22 +88,25 @@ TEST(RunFolder, has_traces_that_agree_with_the_result) {
   for (const auto& rank : profile.ranks) {
     EXPECT_TRUE(rank.closed);
     EXPECT_TRUE(test::has(rank.command, "--compress oktopk:0.05"));
-    EXPECT_EQ(rank.routines.at("train.step").calls, 20U);
-    EXPECT_EQ(rank.routines.at("train.forward").calls, 20U);
+    EXPECT_EQ(rank.routines.at("iteration").calls, 20U);
+    EXPECT_EQ(rank.routines.at("compute.forward").calls, 20U);
     EXPECT_EQ(rank.routines.at("train.bucket").calls, 20 * buckets);
     EXPECT_EQ(rank.routines.at("train.bucket").bytes, 20U * 4 * 1'201'290);
     sent += static_cast<double>(rank.routines.at("train.bucket").sent);
-    EXPECT_GE(rank.routines.at("train.step").total_ns,
-              rank.routines.at("train.forward").total_ns +
-                  rank.routines.at("train.backward").total_ns);
+    EXPECT_GE(rank.routines.at("iteration").total_ns,
+              rank.routines.at("compute.forward").total_ns +
+                  rank.routines.at("compute.backward").total_ns);
     std::uint64_t dense = 0, sparse = 0;
     bool has_role = false;
     for (const auto& [key, totals] : rank.rows) {
-      if (key.routine == "train.step") (key.region == "dense" ? dense : sparse) += totals.calls;
+      if (key.routine == "iteration") (key.region == "dense" ? dense : sparse) += totals.calls;
       has_role |= key.label.starts_with("oktopk ") && key.region == "sparse";
     }
     EXPECT_EQ(dense, 8U);
     EXPECT_EQ(sparse, 12U);
+    EXPECT_EQ(rank.info.at("dense_bytes"), "4805160");
+    EXPECT_NEAR(std::stod(rank.info.at("realised_density")), 0.05, 0.01);
+    EXPECT_GT(rank.routines.at("compress").total_ns, 0);
     EXPECT_TRUE(has_role) << "exchanges of the scheme say what they are for";
     EXPECT_LT(rank.communication_ns, rank.elapsed_ns) << "computing is not communication";
     EXPECT_GT(rank.all.resolved, 0U) << "waiting is told from transfer";
@@ -101,8 +122,10 @@ void expect_gone(const RunFolder& folder) {
   for (int i = 0; i < 200 && !test::processes_with(folder.name()).empty(); ++i)
     std::this_thread::sleep_for(10ms);
   EXPECT_TRUE(test::processes_with(folder.name()).empty());
-  if (!fs::exists(folder / "checkpoints")) return;
-  for (const auto& entry : fs::directory_iterator(folder / "checkpoints"))
+}
+// And no file that was never finished.
+void expect_tidy(const RunFolder& folder) {
+  for (const auto& entry : fs::recursive_directory_iterator(folder.name()))
     EXPECT_FALSE(entry.path().string().ends_with(".part")) << entry.path();
 }
 
@@ -124,9 +147,9 @@ TEST(Interrupted, by_ctrl_c_it_saves_the_step_it_is_at_and_leaves_nobody) {
     step = result["steps"];
   }
   expect_gone(folder);
+  expect_tidy(folder);
   ASSERT_EQ(folder.checkpoints().steps().back(), step);
-  const auto ran =
-      test::sinew(tiny(folder, 3, {"--steps", std::to_string(step + 5), "--resume"}));
+  const auto ran = test::sinew(tiny(folder, 3, {"--steps", std::to_string(step + 5), "--resume"}));
   EXPECT_EQ(ran.status, 0) << ran.err;
   EXPECT_EQ(nlohmann::json::parse(ran.out)["first_step"], step);
 }
@@ -192,6 +215,7 @@ Killed kill_one(unsigned seed, const RunFolder& folder, const Words& run, int wo
   if (killed.hit)
     EXPECT_TRUE(test::has(ran.err, fmt::format("worker {} is gone", killed.victim))) << ran.err;
   expect_gone(folder);
+  expect_tidy(folder);
   return killed;
 }
 
@@ -199,9 +223,9 @@ void expect_like_reference(const Killed& killed, const Words& model, int workers
   const RunFolder folder;
   const std::uint64_t step = killed.result["lost"][0]["step"];
   const auto run = [&](int size, std::uint64_t until, const Words& more) {
-    const auto ran = test::sinew(with(with(model, more), {"-p", std::to_string(size), "--steps",
-                                                          std::to_string(until), "-o",
-                                                          folder.name()}));
+    const auto ran =
+        test::sinew(with(with(model, more), {"-p", std::to_string(size), "--steps",
+                                             std::to_string(until), "-o", folder.name()}));
     EXPECT_EQ(ran.status, 0) << ran.err;
     return nlohmann::json::parse(ran.out, nullptr, false);
   };
@@ -251,9 +275,9 @@ TEST(Killed, a_worker_is_named_and_the_others_finish_alike_and_as_if_it_had_been
 
 TEST(Killed, without_elastic_all_end_with_the_story_and_the_checkpoint_stands) {
   const RunFolder folder;
-  test::Program program(with({SINEW_PROGRAM}, tiny(folder, 3, {"--steps", "100000000",
-                                                               "--save-every", "50", "--log",
-                                                               "silent"})));
+  test::Program program(
+      with({SINEW_PROGRAM},
+           tiny(folder, 3, {"--steps", "100000000", "--save-every", "50", "--log", "silent"})));
   ASSERT_TRUE(test::wait_for_file(folder / "checkpoints"));
   while (folder.checkpoints().steps().empty()) std::this_thread::sleep_for(5ms);
   ::kill(test::worker_of(folder.name(), 1), SIGKILL);
@@ -263,8 +287,7 @@ TEST(Killed, without_elastic_all_end_with_the_story_and_the_checkpoint_stands) {
   EXPECT_TRUE(test::has(ran.err, "rank 1")) << ran.err;
   EXPECT_TRUE(test::has(ran.err, "stands; --elastic goes on without a lost worker")) << ran.err;
   expect_gone(folder);
-  EXPECT_NO_THROW(
-      (void)folder.checkpoints().load_shared(folder.checkpoints().steps().back()));
+  EXPECT_NO_THROW((void)folder.checkpoints().load_shared(folder.checkpoints().steps().back()));
 }
 
 }  // namespace

@@ -165,7 +165,8 @@ int kill_one(unsigned seed) {
     EXPECT_EQ(told.lines.size() > 2, rank == first) << story << ": one of them says who: " << lines;
   }
   if (what.compress == "dense") {
-    const auto other = reference(what, std::stoull(expected.lost.substr(expected.lost.find('@') + 1)));
+    const auto other =
+        reference(what, std::stoull(expected.lost.substr(expected.lost.find('@') + 1)));
     EXPECT_EQ(other.hash, expected.hash) << story << ", against a run without a kill";
     EXPECT_NEAR(other.loss, expected.loss, 1e-6) << story;
   }

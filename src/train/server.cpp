@@ -96,7 +96,7 @@ class Worker {
  private:
   void one_task(const WorkerTask& task) {
     auto begin = SteadyClock::now();
-    const Learner::Ready nobody = [](std::size_t) {};
+    const Learner::Ready nobody;
     const auto score = learner_.learn(batch_, task.scale, task.random_key, nobody);
     totals_.compute_s += seconds_since(begin);
     begin = SteadyClock::now();
@@ -350,7 +350,9 @@ TrainResult train_with_server(Communicator& communicator, Learner& learner, cons
   } else {
     mine = Worker(communicator, learner, seat, data, options).run();
   }
-  communicator.barrier();
+  // Statistics of batch normalisation are of who has learned.
+  if (const auto buffers = seat.memory().buffers(); !buffers.empty())
+    communicator.broadcast(buffers, 1);
   if (options.evaluate) {
     result.test = evaluate(communicator, learner, *data.test, options.batch);
     result.evaluated = true;

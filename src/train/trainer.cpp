@@ -171,7 +171,7 @@ class Training {
     const auto key =
         random_key(options_.seed, step_, static_cast<std::uint64_t>(communicator_.rank()));
     const auto all = std::span<const std::uint32_t>(share_.samples);
-    const Learner::Ready not_yet = [](std::size_t) {};
+    const Learner::Ready not_yet;
     const Learner::Ready ready = [this](std::size_t parameter) { reducer_->ready(parameter); };
     learner_.backward_begins = [&] { record.compute_ns += watch.lap(TrainPart::forward); };
     // As few passes as fit, of equal length.
@@ -179,12 +179,26 @@ class Training {
     for (std::size_t pass = 0; pass < passes; ++pass) {
       const auto first = all.size() * pass / passes, end = all.size() * (pass + 1) / passes;
       data_.train->fill(all.subspan(first, end - first), batch_);
+      expect_after(pass + 1, passes);
       record.data_ns += watch.lap(TrainPart::data);
       const bool is_last = pass + 1 == passes;
       record.score += learner_.learn(batch_, scale, key + first, is_last ? ready : not_yet);
       record.compute_ns += watch.lap(TrainPart::backward);
     }
     learner_.backward_begins = [] {};
+  }
+
+  // What the next pass will ask for: more of this step, or the first of the next.
+  void expect_after(std::size_t done, std::size_t passes) {
+    const auto part = [&](const Share& share, std::size_t pass, std::size_t of) {
+      const auto all = std::span<const std::uint32_t>(share.samples);
+      const auto first = all.size() * pass / of;
+      return all.subspan(first, all.size() * (pass + 1) / of - first);
+    };
+    if (done < passes) return data_.train->expect(part(share_, done, passes));
+    sampler_.at(step_ + 1, next_share_);
+    const auto next = (next_share_.samples.size() + options_.batch - 1) / options_.batch;
+    if (next > 0) data_.train->expect(part(next_share_, 0, next));
   }
 
   // Everything here is computed from sums that are the same on all ranks. The step is taken then.
@@ -271,6 +285,7 @@ class Training {
   }
 
   void compare_parameters(const std::string& when) {
+    share_buffers();
     const auto mine = memory_->hash();
     result_.hashes.resize(static_cast<std::size_t>(communicator_.size()));
     communicator_.allgather(std::span<const std::uint64_t>(&mine, 1), std::span(result_.hashes));
@@ -364,7 +379,7 @@ class Training {
   bool in_step_ = false, has_sums_ = false;
   std::vector<State> undo_;
   SteadyClock::time_point begun_, warmed_up_;
-  Share share_;
+  Share share_, next_share_;
   Batch batch_;
   WorkerTotals totals_;
   std::uint64_t sparse_items_ = 0, sparse_elements_ = 0;  // of compressed steps

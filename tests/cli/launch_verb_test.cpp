@@ -144,7 +144,8 @@ TEST(Launch, death_by_signal_is_told_as_a_shell_would) {
 }
 
 TEST(Launch, elastic_ranks_that_are_left_go_on_and_one_good_end_is_enough) {
-  const auto ran = run(launch(3, "[ $SINEW_RANK = 1 ] && kill -9 $$; sleep 0.2; echo here", {"--elastic"}));
+  const auto ran =
+      run(launch(3, "[ $SINEW_RANK = 1 ] && kill -9 $$; sleep 0.2; echo here", {"--elastic"}));
   EXPECT_EQ(ran.status, 0) << ran.err;
   EXPECT_TRUE(has(ran.out, "here")) << ran.out;
   EXPECT_TRUE(has(ran.err, "rank 1")) << ran.err;

@@ -25,13 +25,14 @@ namespace sinew {
 namespace {
 
 using SteadyClock = std::chrono::steady_clock;
-constexpr std::chrono::seconds kGrace{2};  // between asking ranks to end and ending them
 
 struct Wanted {
   int ranks = 0;
   std::string bind = "none";
   bool no_label = false, json = false, tls = false;
+  bool elastic = false;  // ranks that are left go on
   double timeout_s = 0;
+  double grace_s = 2;  // between asking ranks to end and ending them
   std::vector<std::string> program;
 };
 
@@ -82,6 +83,7 @@ class Launch {
       while (group.running() > 0) turn(group);
     }  // whatever ranks have started is gone now, and with it the last writer to their pipes
     output_.finish();
+    if (wanted_.elastic && !stopping_) status_ = one_is_fine_ ? kFine : first_failure_;
     if (wanted_.json)
       fmt::print("{}\n", nlohmann::ordered_json{{"exit", status_}, {"ranks", ends_}}.dump());
     return status_;
@@ -192,7 +194,14 @@ class Launch {
   void note_end(RankGroup& group, const Ended& end) {
     const int status = exit_status(end.status);
     ends_.push_back({{"rank", end.rank}, {"pid", end.pid}, {"exit", status}});
+    one_is_fine_ |= status == 0;
     if (status == 0 || stopping_) return;
+    if (first_failure_ == kFine) first_failure_ = status;
+    if (wanted_.elastic) {
+      fmt::print(stderr, "sinew launch: rank {} (pid {}) {}; {} go on\n", end.rank, end.pid,
+                 describe_end(end.status), group.running());
+      return;
+    }
     fmt::print(stderr, "sinew launch: rank {} (pid {}) {}{}\n", end.rank, end.pid,
                describe_end(end.status), group.running() > 0 ? "; stopping the others" : "");
     stop(group, status);
@@ -203,7 +212,8 @@ class Launch {
     stopping_ = true;
     status_ = status;
     group.signal(number);
-    kill_at_ = SteadyClock::now() + kGrace;
+    kill_at_ = SteadyClock::now() + std::chrono::duration_cast<SteadyClock::duration>(
+                                        std::chrono::duration<double>(wanted_.grace_s));
   }
 
   Wanted wanted_;
@@ -213,7 +223,8 @@ class Launch {
   sigset_t watched_{}, mask_of_ranks_{};
   int signals_ = -1;
   bool stopping_ = false;
-  int status_ = kFine;
+  int status_ = kFine, first_failure_ = kFine;
+  bool one_is_fine_ = false;  // a rank came to its end
   std::optional<SteadyClock::time_point> timeout_, kill_at_;
   nlohmann::ordered_json ends_ = nlohmann::ordered_json::array();
 };
@@ -232,6 +243,10 @@ int run_launch(int argc, char** argv) {
   app.add_option("--bind", wanted.bind, "ranks in turn to each core, l3, numa domain; or none");
   app.add_flag("--no-label", wanted.no_label, "pass output through as it is");
   app.add_option("--timeout", wanted.timeout_s, "end all ranks after so many seconds (exit 124)");
+  app.add_option("--grace", wanted.grace_s,
+                 "seconds between asking ranks to end and ending them (2)");
+  app.add_flag("--elastic", wanted.elastic,
+               "ranks that are left go on when one fails; the exit code is 0 if one ends well");
   app.add_flag("--tls", wanted.tls, "TLS over sockets (SINEW_TLS=1)");
   app.add_flag("--json", wanted.json, "output lines and ends of ranks as JSON lines");
   app.prefix_command();
@@ -249,6 +264,7 @@ int run_launch(int argc, char** argv) {
     throw Error(Errc::invalid_argument, "launch what? sinew launch -n 4 -- ./program");
   if (!(wanted.timeout_s >= 0))
     throw Error(Errc::invalid_argument, "--timeout takes seconds, 0 for none");
+  if (!(wanted.grace_s >= 0)) throw Error(Errc::invalid_argument, "--grace takes seconds");
   return Launch(std::move(wanted)).run();
 }
 

@@ -24,7 +24,7 @@ constexpr std::array kVerbs = std::to_array<Verb>({
     {"list", "the collectives and their algorithms, and what each costs", run_list},
     {"verify", "prove that schedules do what their collective promises", run_verify},
     {"draw", "a schedule as text, SVG, JSON or GOAL", run_draw},
-    {"demo", "every collective on small numbers: before, after, steps, bytes", run_demo},
+    {"demo", "training dense and compressed, side by side, in about a minute", run_demo},
     {"bench", "time collectives, beside Open MPI, MPICH and Gloo if asked", run_bench},
     {"profile", "what an MPI program communicates, without rebuilding it", run_profile},
     {"report", "what a run communicated: tables, findings, JSON, mpitrace's text", run_report},

@@ -4,20 +4,32 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include <sinew/error.hpp>
 #include "runtime/environment.hpp"
+#include "torch/interrupt.hpp"
 #include "torch/progress.hpp"
+#include "torch/prometheus.hpp"
+#include "torch/run_folder.hpp"
 #include "torch/summary.hpp"
+#include "train/group.hpp"
+#include "train/server.hpp"
 #include "transport/cores.hpp"
 
 namespace sinew {
 namespace {
 
 namespace fs = std::filesystem;
-enum Exit : int { kFine = 0, kFailed = 1, kUsage = 2, kMissing = 3, kWrong = 4, kTimeout = 124 };
+enum Exit : int {
+  kFine = 0,
+  kFailed = 1,
+  kUsage = 2,
+  kMissing = 3,
+  kWrong = 4,
+  kTimeout = 124,
+  kInterrupted = 130
+};
 
 int status_of(const Error& error) {
   switch (error.code()) {
@@ -37,9 +49,12 @@ int status_of(const Error& error) {
 int start_workers(const TrainCommand& command, int argc, char** argv) {
   const auto self = fs::read_symlink("/proc/self/exe");
   const auto sinew = self.parent_path() / "sinew";
-  std::vector<std::string> words{
-      sinew.string(), "launch", "-n",         std::to_string(command.workers),
-      "--no-label",   "--",     self.string()};
+  const int processes = command.workers + (command.serves ? 1 : 0);
+  std::vector<std::string> words{sinew.string(), "launch", "-n", std::to_string(processes),
+                                 "--no-label"};
+  if (command.train.elastic) words.emplace_back("--elastic");
+  // After Ctrl-C a step is finished and saved; a second one does not wait for that.
+  words.insert(words.end(), {"--grace", "60", "--", self.string()});
   words.insert(words.end(), argv + 1, argv + argc);
   std::vector<char*> arguments;
   for (auto& word : words) arguments.push_back(word.data());
@@ -54,10 +69,37 @@ int threads_for(const TrainCommand& command, const Environment& environment) {
   return std::max(1, allowed_cores() / std::max(1, here));
 }
 
-void write_json(const fs::path& path, const nlohmann::ordered_json& document) {
-  std::ofstream file(path);
-  file << document.dump(2) << '\n';
-  if (!file) throw Error(Errc::system, fmt::format("cannot write '{}'", path.string()));
+void tell(const TrainCommand& command, const TrainResult& result) {
+  if (command.json)
+    fmt::print("{}\n", summary_json(command, result).dump());
+  else
+    fmt::print("{}", summary_text(command, result));
+  if (!command.folder.empty() && !command.json)
+    fmt::print("run folder: {}\n", fs::absolute(command.folder).lexically_normal().string());
+  if (result.interrupted)
+    fmt::print(stderr, "sinew train: interrupted after step {}; --resume goes on from there\n",
+               result.steps);
+}
+
+// The one who speaks, once all traces are closed.
+void leave_behind(const TrainCommand& command, const TrainResult& result, TrainWatcher& watcher) {
+  if (!command.prometheus.empty() && !write_prometheus(command.prometheus, prometheus_text(result)))
+    watcher.on_warning(fmt::format("cannot write '{}'", command.prometheus));
+  if (command.folder.empty()) return;
+  try {
+    write_result(command, result);
+    write_report(command);
+  } catch (const std::exception& error) {
+    watcher.on_warning(fmt::format("the run's folder is not complete: {}", error.what()));
+  }
+}
+
+// That all have come here. Who is lost now is missed by nobody.
+void meet(Communicator& communicator) {
+  try {
+    communicator.barrier();
+  } catch (const Error&) {
+  }
 }
 
 // Where this user's caches are, by the usual rules; "" when there is no home.
@@ -76,12 +118,10 @@ int work(const TrainCommand& command, const Environment& environment) {
   options.transport = command.transport;
   options.warn = [](std::string_view text) { fmt::print(stderr, "sinew train: {}\n", text); };
   auto communicator = connect(options);
-  const bool speaks = communicator.rank() == 0;
   TrainProgress progress(command, communicator.rank(), communicator.size());
-  if (speaks && !command.folder.empty())
-    write_json(fs::path(command.folder) / "run.json",
-               resolved_json(command, communicator.size(), threads));
-  if (speaks && !has_fast_blas())
+  if (communicator.rank() == 0 && !command.folder.empty())
+    write_beginning(command, communicator.size(), threads);
+  if (communicator.rank() == 0 && !has_fast_blas())
     progress.on_warning(
         "torch found no fast BLAS: apt-get install libopenblas0-pthread makes this twenty times "
         "faster");
@@ -92,26 +132,34 @@ int work(const TrainCommand& command, const Environment& environment) {
   auto model = command.model;
   model.local_rank = std::max(0, environment.local_rank);
   const auto learner = command.info->make(model);
-  const auto result = train(communicator, *learner, data, command.train, progress);
-  if (!speaks) return kFine;
-  const auto document = summary_json(command, result);
-  if (!command.folder.empty()) write_json(fs::path(command.folder) / "result.json", document);
-  if (command.json)
-    fmt::print("{}\n", document.dump());
+  const auto trace = open_trace(command, communicator.rank(), communicator.size(), progress);
+  Interrupt interrupt;
+  auto wanted = command.train;
+  wanted.trace = trace.get();
+  // Where there is something to save all ranks end after the same step; elsewhere each leaves.
+  if (command.folder.empty())
+    progress.each_step = [&] { interrupt.leave_if_asked(); };
   else
-    fmt::print("{}", summary_text(command, result));
-  if (!command.folder.empty() && !command.json)
-    fmt::print("run folder: {}\n", fs::absolute(command.folder).lexically_normal().string());
-  return std::fflush(stdout) == 0 ? kFine : kFailed;
+    wanted.wants_end = [&] { return interrupt.happened(); };
+  const auto result =
+      (command.serves ? train_with_server : train)(communicator, *learner, data, wanted, progress);
+  if (trace) trace->close();
+  meet(communicator);
+  if (communicator.rank() == 0) {
+    leave_behind(command, result, progress);
+    tell(command, result);
+    if (std::fflush(stdout) != 0) return kFailed;
+  }
+  return result.interrupted ? kInterrupted : kFine;
 }
 
 int run(int argc, char** argv) {
   const auto command = read_command(argc, argv);
   if (!command) return kFine;
   const auto environment = read_environment(process_environment());
-  if (environment.launcher.empty() && command->workers > 1)
-    return start_workers(*command, argc, argv);
-  if (command->workers > 0 && command->workers != environment.size)
+  const int processes = command->workers + (command->serves ? 1 : 0);
+  if (environment.launcher.empty() && processes > 1) return start_workers(*command, argc, argv);
+  if (command->workers > 0 && processes != environment.size)
     throw Error(Errc::invalid_argument,
                 fmt::format("--workers {}, but {} started {}: leave --workers out",
                             command->workers, environment.launcher, environment.size));
@@ -121,7 +169,11 @@ int run(int argc, char** argv) {
 int guarded(int argc, char** argv) {
   try {
     return run(argc, argv);
+  } catch (const Interrupted&) {
+    return kInterrupted;
   } catch (const Error& error) {
+    // After Ctrl-C whoever is first to leave is missed by the others, which is no news.
+    if (Interrupt::came_from_a_person() && is_loss(error)) return kInterrupted;
     fmt::print(stderr, "sinew: {}\n", error.what());
     return status_of(error);
   } catch (const std::exception& error) {

@@ -20,7 +20,8 @@ constexpr const char* kAbout =
 
 /// What is typed and read in a second step.
 struct Words {
-  std::string model = "mlp", data, compress = "dense", bucket = "25M", log = "normal";
+  std::string model = "mlp", data, compress = "dense", bucket = "25M", log = "normal",
+              mode = "allreduce";
   double rate = -1;
   bool no_overlap = false, no_evaluate = false;
 };
@@ -59,6 +60,8 @@ void add_length_options(CLI::App& app, TrainCommand& command) {
   epochs->excludes(seconds);
   app.add_option("--batch", train.batch, "samples of a worker in a pass (64)");
   app.add_option("--accumulate", train.accumulate, "passes a step (1)");
+  app.add_option("--global-batch", train.global_batch,
+                 "samples of all workers in a step (batch x accumulate x workers)");
 }
 
 void add_update_options(CLI::App& app, TrainCommand& command, Words& words) {
@@ -82,12 +85,20 @@ void add_communication_options(CLI::App& app, TrainCommand& command, Words& word
   app.add_option("--transport", command.transport, "auto, shm, tcp or mpi (auto)");
   app.add_option("--timeout", command.timeout_s,
                  "seconds before a silent worker is given up (300)");
+  app.add_option("--mode", words.mode,
+                 "allreduce, or server: a process besides gives out batches and parameters "
+                 "(allreduce)");
+  app.add_option("--stale", command.train.stale,
+                 "of mode server: batches a worker may be ahead of another (0: none)");
+  app.add_flag("--elastic", command.train.elastic,
+               "where a worker is lost, go on without it; costs a barrier a step");
 }
 
 void add_result_options(CLI::App& app, TrainCommand& command, Words& words) {
   auto& train = command.train;
-  auto* folder = app.add_option("-o,--output", command.folder,
-                                "folder of the run: what it was, metrics, checkpoints");
+  auto* folder =
+      app.add_option("-o,--output", command.folder,
+                     "folder of the run: what it was, traces, metrics, checkpoints, report");
   app.add_option("--save-every", train.save_every, "steps between checkpoints (0: one at the end)")
       ->needs(folder);
   app.add_flag("--resume", train.resume, "go on from the last checkpoint in the folder")
@@ -95,6 +106,8 @@ void add_result_options(CLI::App& app, TrainCommand& command, Words& words) {
   app.add_option("--check", train.check_every,
                  "steps after which workers compare all bits of their parameters (0: at the end)");
   app.add_flag("--no-evaluate", words.no_evaluate, "no test at the end");
+  app.add_option("--prometheus", command.prometheus,
+                 "file for Prometheus' text format, written every few seconds and at the end");
   app.add_option("--log", words.log, "silent, normal or verbose (normal)");
   app.add_flag("--json", command.json, "the result as JSON");
   app.allow_config_extras(CLI::config_extras_mode::error);
@@ -113,6 +126,11 @@ void settle(TrainCommand& command, const Words& words) {
   command.info = &find_model(words.model);
   command.model.seed = train.seed;
   command.log = parse_log(words.log);
+  constexpr std::string_view kModes[] = {"allreduce", "server"};
+  command.serves = words.mode == kModes[1];
+  if (!command.serves && words.mode != kModes[0])
+    throw Error(Errc::invalid_argument, unknown("mode", words.mode, kModes));
+  train.silent_s = command.timeout_s;
   train.model = words.model;
   train.data = words.data.empty() ? command.info->data : words.data;
   train.rate.rate = words.rate >= 0 ? words.rate : train.optimizer.kind == "adam" ? 0.001 : 0.05;
@@ -122,7 +140,7 @@ void settle(TrainCommand& command, const Words& words) {
   train.compression.warmup = warmup;
   train.overlap = !words.no_overlap;
   train.evaluate = !words.no_evaluate;
-  train.measure = command.log != Log::silent || command.json;
+  train.measure = command.log != Log::silent || command.json || !command.folder.empty();
   if (!command.folder.empty()) train.folder = command.folder + "/checkpoints";
   // What would only be noticed by all workers at once.
   (void)rate_at(train.rate, 0, 1);
@@ -172,6 +190,8 @@ std::optional<TrainCommand> read_command(int argc, char** argv) {
     refuse(app, error, {argv + 1, argv + argc});
   }
   settle(command, words);
+  command.line = "sinew train";
+  for (int i = 1; i < argc; ++i) command.line += fmt::format(" {}", argv[i]);
   return command;
 }
 

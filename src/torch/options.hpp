@@ -20,9 +20,12 @@ struct TrainCommand {
   int threads = 0;  // of each worker; 0: the cores shared evenly
   std::string transport;
   double timeout_s = 300;
+  bool serves = false;  // a process besides the workers is the server
   Log log = Log::normal;
   bool json = false;
-  std::string folder;  // of the run, or ""
+  std::string folder;      // of the run, or ""
+  std::string prometheus;  // a file, or ""
+  std::string line;        // the command as it was typed
 };
 
 /// Nothing: --help was printed. Throws Error{invalid_argument} for what cannot be.

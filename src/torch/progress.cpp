@@ -1,28 +1,60 @@
 #include "torch/progress.hpp"
 
 #include <fmt/format.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
-#include "base/text.hpp"
+#include "torch/prometheus.hpp"
 
 namespace sinew {
 namespace {
 
 constexpr std::chrono::nanoseconds kOnTerminal = std::chrono::milliseconds(200);
 constexpr std::chrono::nanoseconds kElsewhere = std::chrono::seconds(5);
-
-double milliseconds(std::uint64_t ns, std::uint64_t steps) {
-  return static_cast<double>(ns) / 1e6 / static_cast<double>(std::max<std::uint64_t>(1, steps));
-}
+constexpr std::size_t kWidth = 80;
 
 double mean_loss(const Score& score) {
   return score.loss / std::max(1.0, static_cast<double>(score.samples));
 }
 
+std::size_t terminal_width() {
+  winsize size{};
+  return ::ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 20 ? size.ws_col : kWidth;
+}
+
 }  // namespace
+
+std::string progress_line(const StepRecord& record, const StepRecord& since, std::uint64_t steps,
+                          double seconds, int workers, std::size_t width) {
+  const auto done = record.step + 1;
+  const auto count = static_cast<double>(std::max<std::uint64_t>(1, steps));
+  const auto ms = [&](std::uint64_t ns) { return static_cast<double>(ns) / 1e6 / count; };
+  const auto& c = since.communication;
+  const auto sent = static_cast<double>(c.bytes_sent);
+  const auto rate = count / std::max(1e-9, seconds);
+  std::vector<std::string> parts{
+      fmt::format("{}/{} loss {:.4f}", done, record.steps, mean_loss(record.score)),
+      fmt::format("{:.0f} samples/s",
+                  static_cast<double>(since.score.samples) / std::max(1e-9, seconds) * workers),
+      fmt::format("{:.3g}+{:.2g} hidden+{:.3g} exposed ms", ms(since.compute_ns), ms(c.hidden_ns),
+                  ms(c.exposed_ns))};
+  if (c.bytes_sent > 0) {
+    parts.push_back(fmt::format("{:.3g} MB/s", sent / 1e6 / std::max(1e-9, seconds)));
+    parts.push_back(fmt::format("{:.3g}x", static_cast<double>(c.elements * sizeof(float)) / sent));
+  }
+  if (record.steps > done)
+    parts.push_back(fmt::format("{:.0f} s", static_cast<double>(record.steps - done) / rate));
+  std::string line;
+  for (const auto& part : parts) {
+    if (!line.empty() && line.size() + 1 + part.size() > width) break;
+    line += line.empty() ? part : " " + part;
+  }
+  return line;
+}
 
 TrainProgress::TrainProgress(const TrainCommand& command, int rank, int size)
     : command_(command), rank_(rank), size_(size), terminal_(::isatty(STDERR_FILENO) == 1) {
@@ -39,54 +71,56 @@ void TrainProgress::clear() {
   shown_ = false;
 }
 
+void TrainProgress::on_shrunk(int rank, int size) {
+  rank_ = rank;
+  size_ = size;
+}
+
 bool TrainProgress::is_due(const StepRecord& record) {
   if (command_.log == Log::verbose) return true;
   // The clock has been read for the record; only now and then is it worth another look.
   const auto now = Clock::now();
   const bool is_last = record.step + 1 == record.steps && record.steps > 0;
   if (now - last_ < (terminal_ ? kOnTerminal : kElsewhere) && !is_last) return false;
-  last_ = now;
   return true;
 }
 
 void TrainProgress::on_step(const StepRecord& record) {
+  each_step();
   if (metrics_.is_open()) write_metrics(record);
-  if (rank_ != 0 || command_.log == Log::silent) return;
-  if (count_++ == 0) first_step_ = shown_steps_ = record.step;
-  compute_ns_ += record.compute_ns;
-  since_.hidden_ns += record.communication.hidden_ns;
-  since_.exposed_ns += record.communication.exposed_ns;
-  since_.bytes_sent += record.communication.bytes_sent;
-  since_.items += record.communication.items;
-  since_.elements += record.communication.elements;
+  if (rank_ != 0 || (command_.log == Log::silent && command_.prometheus.empty())) return;
+  if (count_++ == 0) {
+    first_step_ = shown_steps_ = record.step;
+    last_ = begun_;
+  }
+  since_.compute_ns += record.compute_ns;
+  since_.score += record.score;
+  since_.communication.hidden_ns += record.communication.hidden_ns;
+  since_.communication.exposed_ns += record.communication.exposed_ns;
+  since_.communication.bytes_sent += record.communication.bytes_sent;
+  since_.communication.items += record.communication.items;
+  since_.communication.elements += record.communication.elements;
   if (is_due(record)) show(record);
 }
 
 void TrainProgress::show(const StepRecord& record) {
-  const auto done = record.step + 1;
-  const auto steps = done - shown_steps_;
-  const double seconds = std::chrono::duration<double>(Clock::now() - begun_).count();
-  const double rate = static_cast<double>(done - first_step_) / std::max(1e-9, seconds);
-  const auto samples = static_cast<double>(record.score.samples) * size_ * rate;
-  auto line = fmt::format(
-      "step {}/{}  loss {:.4f}  {:.0f} samples/s  compute {:.2f} ms  communication {:.2f} hidden + "
-      "{:.2f} exposed ms",
-      done, record.steps, mean_loss(record.score), samples, milliseconds(compute_ns_, steps),
-      milliseconds(since_.hidden_ns, steps), milliseconds(since_.exposed_ns, steps));
-  if (since_.bytes_sent > 0)
-    line += fmt::format("  {}/step  {:.1f}x less", human_bytes(since_.bytes_sent / steps),
-                        static_cast<double>(since_.elements * sizeof(float)) /
-                            static_cast<double>(since_.bytes_sent));
-  if (record.steps > done)
-    line += fmt::format("  {:.0f} s left", static_cast<double>(record.steps - done) / rate);
-  if (terminal_)
-    fmt::print(stderr, "\r{}\x1b[K", line);
-  else
-    fmt::print(stderr, "{}\n", line);
-  std::fflush(stderr);
-  shown_ = terminal_;
-  shown_steps_ = done;
-  compute_ns_ = 0;
+  const auto now = Clock::now();
+  const auto steps = record.step + 1 - shown_steps_;
+  const double seconds = std::chrono::duration<double>(now - last_).count();
+  if (!command_.prometheus.empty())
+    write_prometheus(command_.prometheus, prometheus_text(record, since_, steps, seconds, size_));
+  if (command_.log != Log::silent) {
+    const auto line = progress_line(record, since_, steps, seconds, size_,
+                                    terminal_ ? terminal_width() - 1 : kWidth);
+    if (terminal_)
+      fmt::print(stderr, "\r{}\x1b[K", line);
+    else
+      fmt::print(stderr, "{}\n", line);
+    std::fflush(stderr);
+    shown_ = terminal_;
+  }
+  last_ = now;
+  shown_steps_ = record.step + 1;
   since_ = {};
 }
 
@@ -96,6 +130,7 @@ void TrainProgress::write_metrics(const StepRecord& record) {
                                      {"epoch", record.epoch},
                                      {"loss", mean_loss(record.score)},
                                      {"samples", record.score.samples},
+                                     {"workers", size_},
                                      {"rate", record.rate},
                                      {"total_ns", record.total_ns},
                                      {"data_ns", record.data_ns},
@@ -105,6 +140,8 @@ void TrainProgress::write_metrics(const StepRecord& record) {
                                      {"hidden_ns", c.hidden_ns},
                                      {"exposed_ns", c.exposed_ns},
                                      {"waiting_ns", c.waiting_ns},
+                                     {"compress_ns", c.compress_ns},
+                                     {"bytes_dense", c.elements * sizeof(float)},
                                      {"bytes_sent", c.bytes_sent},
                                      {"collectives", c.collectives},
                                      {"items", c.items}}

@@ -12,6 +12,9 @@ namespace sinew {
 nlohmann::ordered_json summary_json(const TrainCommand& command, const TrainResult& result);
 /// A few lines, and a table with a line for each worker.
 std::string summary_text(const TrainCommand& command, const TrainResult& result);
+/// A row a worker, with every figure there is.
+nlohmann::ordered_json workers_json(const TrainResult& result);
+std::string workers_csv(const TrainResult& result);
 /// What was asked for, with everything that was left to choose, and the versions.
 nlohmann::ordered_json resolved_json(const TrainCommand& command, int workers, int threads);
 

@@ -96,6 +96,7 @@ class TorchLearner final : public Learner {
   at::Tensor pass(const Batch& batch, float scale) {
     const auto scores = net_->forward(inputs_of(batch), true);
     auto loss = task_.loss(scores, batch);
+    backward_begins();
     loss.backward(at::full({}, scale, loss.options()));
     return loss;
   }

@@ -77,6 +77,7 @@ Activity activity_of(std::string_view routine) {
   if (word == "data") return Activity::data;
   if (word == "compress") return Activity::compress;
   if (word == "iteration") return Activity::iteration;
+  if (word == "train") return Activity::local;  // parts of a step that hold the others
   return is_local(routine) ? Activity::local : Activity::communication;
 }
 

@@ -7,6 +7,7 @@
 
 #include "trace/activity.hpp"
 #include "trace/arrivals.hpp"
+#include "trace/profile.hpp"
 
 namespace sinew::trace {
 namespace {
@@ -75,9 +76,10 @@ std::size_t explained_by(const std::vector<Loop>& loops) {
 
 bool communicates(const Trace& trace, const Counter& counter) {
   const auto& key = counter.key;
-  if (activity_of(routine_name(trace, key)) != Activity::communication) return false;
+  const auto routine = routine_name(trace, key);
+  if (activity_of(routine) != Activity::communication) return false;
   return key.bytes > 0 || key.sent > 0 || key.received > 0 ||
-         routine_name(trace, key).find("arrier") != std::string::npos;
+         routine.find("arrier") != std::string::npos;
 }
 
 /// The records of the busiest thread that communicate, while every one was kept.

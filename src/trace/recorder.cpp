@@ -48,14 +48,17 @@ ThreadLog& Recorder::log() noexcept {
   return *mine.log;
 }
 
-void Recorder::on_event(const Event& event) noexcept {
+void Recorder::add(const Event& event, const Extra& extra) noexcept {
   auto& mine = log();
-  const auto key = key_of(event);
+  auto key = key_of(event);
+  key.label = extra.label;
+  key.region = extra.region;
   const auto [slot, exact] = mine.find(key);
   if (!exact) {
     slot->more_sent += key.sent;
     slot->more_received += key.received;
   }
+  slot->more_sent += extra.sent;
   mine.add(*slot, event.begin_ns, event.end_ns - event.begin_ns, event.waiting_ns, event.sequence);
 }
 

@@ -211,6 +211,16 @@ void CheckpointFolder::keep_last_two() const {
   }
 }
 
+void CheckpointFolder::remove_unfinished() const {
+  std::error_code none;
+  std::vector<fs::path> unfinished;
+  for (const auto& entry : fs::directory_iterator(folder_, none))
+    if (const auto name = entry.path().filename().string();
+        name.starts_with(kPrefix) && name.ends_with(kUnfinished))
+      unfinished.push_back(entry.path());
+  for (const auto& path : unfinished) fs::remove_all(path, none);
+}
+
 std::vector<std::uint64_t> CheckpointFolder::steps() const {
   std::vector<std::uint64_t> found;
   std::error_code none;

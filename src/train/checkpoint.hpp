@@ -30,6 +30,9 @@ class CheckpointFolder {
   bool save(Communicator& communicator, std::uint64_t step, const Snapshot& shared,
             const Snapshot& own, const std::function<void(std::string_view)>& warn) const;
 
+  /// For one rank, when none is saving.
+  void remove_unfinished() const;
+
   /// Steps of complete checkpoints, ascending.
   [[nodiscard]] std::vector<std::uint64_t> steps() const;
 

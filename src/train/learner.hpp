@@ -53,6 +53,9 @@ class Learner {
   /// learn() returns.
   using Ready = std::function<void(std::size_t parameter)>;
 
+  /// Called in the thread of learn() between the two passes.
+  std::function<void()> backward_begins = [] {};
+
   /// Forward and backward. Adds the gradient of scale * (sum of the samples' losses). Randomness
   /// (dropout) is a function of `random_key`. An empty `ready` says that more passes of the step
   /// follow: gradients must be in their homes only after the last.

@@ -15,20 +15,25 @@ ModelMemory::ModelMemory(Learner& learner, const BucketPlan& plan, const Gradien
   std::size_t kept = 0;
   for (const auto& buffer : learner.buffers()) kept += buffer.elements();
   buffers_.resize(kept);
-  Homes homes;
   for (std::size_t i = 0; i < plan.parameters.size(); ++i) {
     const auto& spec = plan.parameters[i];
-    homes.parameters.push_back(std::span(parameters_).subspan(plan.first_of[i], spec.elements()));
-    homes.gradients.push_back(reducer.gradient(i));
-    tensors_.push_back({"parameter/" + spec.name, spec, homes.parameters.back()});
+    homes_.parameters.push_back(std::span(parameters_).subspan(plan.first_of[i], spec.elements()));
+    homes_.gradients.push_back(reducer.gradient(i));
+    tensors_.push_back({"parameter/" + spec.name, spec, homes_.parameters.back()});
   }
   std::size_t first = 0;
   for (const auto& spec : learner.buffers()) {
-    homes.buffers.push_back(std::span(buffers_).subspan(first, spec.elements()));
-    tensors_.push_back({"buffer/" + spec.name, spec, homes.buffers.back()});
+    homes_.buffers.push_back(std::span(buffers_).subspan(first, spec.elements()));
+    tensors_.push_back({"buffer/" + spec.name, spec, homes_.buffers.back()});
     first += spec.elements();
   }
-  learner.move_to(homes);
+  learner.move_to(homes_);
+}
+
+void ModelMemory::move_gradients(Learner& learner, const GradientReducer& reducer) {
+  for (std::size_t i = 0; i < homes_.gradients.size(); ++i)
+    homes_.gradients[i] = reducer.gradient(i);
+  learner.move_to(homes_);
 }
 
 std::uint64_t ModelMemory::hash() const noexcept {

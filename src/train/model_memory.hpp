@@ -15,6 +15,9 @@ class ModelMemory {
   ModelMemory(const ModelMemory&) = delete;
   ModelMemory& operator=(const ModelMemory&) = delete;
 
+  /// Gradients are somewhere else from now on; everything else stays.
+  void move_gradients(Learner& learner, const GradientReducer& reducer);
+
   [[nodiscard]] std::span<float> parameters() noexcept { return parameters_; }
   [[nodiscard]] std::span<float> buffers() noexcept { return buffers_; }
   [[nodiscard]] std::uint64_t hash() const noexcept;
@@ -31,6 +34,7 @@ class ModelMemory {
     std::span<float> values;
   };
   std::vector<float> parameters_, buffers_;
+  Homes homes_;
   std::vector<Tensor> tensors_;
 };
 

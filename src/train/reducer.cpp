@@ -5,8 +5,16 @@
 #include <algorithm>
 
 #include <sinew/error.hpp>
+#include "base/roles.hpp"
 
 namespace sinew {
+namespace {
+
+std::uint64_t in_ns(std::chrono::steady_clock::time_point time) {
+  return static_cast<std::uint64_t>(time.time_since_epoch().count());
+}
+
+}  // namespace
 
 void ReduceMeter::on_event(const Event& event) noexcept {
   if (event.kind == EventKind::collective) {
@@ -19,7 +27,7 @@ void ReduceMeter::on_event(const Event& event) noexcept {
 struct GradientReducer::Lane {
   std::optional<Compressor> compressor;
   Clock::time_point begin, end;
-  std::uint64_t bytes_sent = 0, items = 0;
+  std::uint64_t bytes_sent = 0, items = 0, compress_ns = 0;
 };
 
 GradientReducer::GradientReducer(Communicator& communicator, const BucketPlan& plan,
@@ -38,8 +46,10 @@ GradientReducer::GradientReducer(Communicator& communicator, const BucketPlan& p
     own_.resize(plan.elements);
     flat_ = own_;
   }
-  meter_.next = options_.observer;
-  if (options_.measure || options_.observer != nullptr) communicator.observe(&meter_);
+  meter_.next = options_.trace != nullptr ? options_.trace : options_.observer;
+  if (options_.measure || meter_.next != nullptr) communicator.observe(&meter_);
+  for (std::size_t i = 0; options_.trace != nullptr && i < plan.buckets.size(); ++i)
+    options_.trace->name_tag(plan.tag(i), fmt::format("bucket {}", i));
   // Alone there is nothing to send, and the last bucket is never sent by the thread.
   if (options_.overlap && communicator.size() > 1 && plan.buckets.size() > 1)
     thread_ = std::thread([this] { run_in_thread(); });
@@ -84,6 +94,9 @@ void GradientReducer::begin(std::uint64_t step) {
   const auto& spec = options_.compression;
   compresses_ = !spec.is_dense() && step >= spec.warmup;
   if (compresses_ && stage_ != spec.stage_at(step)) enter_stage(spec.stage_at(step));
+  if (options_.trace != nullptr)
+    options_.trace->enter(compresses_ ? TrainPhase::sparse : TrainPhase::dense);
+  step_ = step;
   meter_.waiting_ns = meter_.collectives = 0;
   for (std::size_t i = 0; i < missing_.size(); ++i) missing_[i] = plan_.buckets[i].tensors.size();
   const std::scoped_lock lock(mutex_);
@@ -135,16 +148,34 @@ void GradientReducer::run(std::size_t index) {
   auto& lane = lanes_[index];
   const auto gradient = span_of(plan_.buckets[index]);
   lane.begin = Clock::now();
+  if (options_.trace != nullptr) options_.trace->begin_bucket(in_ns(lane.begin));
   if (compresses_) {
     const auto& report = lane.compressor->allreduce(gradient);
     lane.bytes_sent = report.sent_bytes();
     lane.items = report.items;
+    lane.compress_ns = 0;
+    for (std::size_t part = 0; part < kParts; ++part)
+      if (static_cast<Part>(part) != Part::wire) lane.compress_ns += report.part_ns[part];
+    for (const auto& bytes : report.bytes)
+      if (options_.trace != nullptr)
+        options_.trace->name_tag(role_tag(bytes.phase),
+                                 fmt::format("{} {}", options_.compression.scheme, bytes.phase));
   } else {
+    lane.compress_ns = 0;
     communicator_.allreduce(gradient, ReduceOp::sum, {.tag = plan_.tag(index)});
     lane.bytes_sent = communicator_.last_moved().sent;
     lane.items = gradient.size();
   }
   lane.end = Clock::now();
+  if (options_.trace != nullptr) trace(index);
+}
+
+void GradientReducer::trace(std::size_t index) {
+  const auto& lane = lanes_[index];
+  options_.trace->end_bucket(in_ns(lane.end));
+  options_.trace->add(TrainPart::bucket, in_ns(lane.begin), in_ns(lane.end), step_,
+                      plan_.buckets[index].elements * sizeof(float), lane.bytes_sent,
+                      plan_.tag(index));
 }
 
 void GradientReducer::run_rest() {
@@ -173,9 +204,11 @@ ReduceReport GradientReducer::report(Clock::time_point backward_end) const {
     report.hidden_ns += ns(std::min(lane.end, backward_end) - lane.begin);
     report.bytes_sent += lane.bytes_sent;
     report.items += lane.items;
+    report.compress_ns += lane.compress_ns;
   }
   if (!lanes_.empty()) report.exposed_ns = ns(lanes_.back().end - backward_end);
   for (const auto& bucket : plan_.buckets) report.elements += bucket.elements;
+  report.compressed = compresses_;
   report.waiting_ns = meter_.waiting_ns;
   report.collectives = meter_.collectives;
   return report;

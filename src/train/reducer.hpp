@@ -12,19 +12,22 @@
 #include <sinew/compression.hpp>
 #include "train/bucket_plan.hpp"
 #include "train/compression_spec.hpp"
+#include "train/train_trace.hpp"
 
 namespace sinew {
 
 /// What communication cost one step.
 struct ReduceReport {
-  std::uint64_t busy_ns = 0;     // in collectives and compression, wherever they ran
-  std::uint64_t hidden_ns = 0;   // of which while the backward pass was running
-  std::uint64_t exposed_ns = 0;  // from the end of the backward pass to the end of the last bucket
-  std::uint64_t waiting_ns = 0;  // in collectives, with nothing to do; when measured
+  std::uint64_t busy_ns = 0;      // in collectives and compression, wherever they ran
+  std::uint64_t hidden_ns = 0;    // of which while the backward pass was running
+  std::uint64_t exposed_ns = 0;   // from the end of the backward pass to the end of the last bucket
+  std::uint64_t waiting_ns = 0;   // in collectives, with nothing to do; when measured
+  std::uint64_t compress_ns = 0;  // selecting, packing and adding up, beside the wire
   std::uint64_t bytes_sent = 0;
   std::uint64_t collectives = 0;  // when measured
   std::uint64_t items = 0;        // elements of the sum that are not known to be 0
   std::uint64_t elements = 0;
+  bool compressed = false;  // a step of the compressed phase
 };
 
 /// Counts, and passes every event on.
@@ -41,6 +44,7 @@ struct ReducerOptions {
   bool overlap = true;           // false: everything after the backward pass
   bool measure = true;           // waiting and collectives; reads the clock in each step of each
   Observer* observer = nullptr;  // sees every event of every collective; must outlive the reducer
+  TrainTrace* trace = nullptr;   // the same, and the buckets
 };
 
 /// Used by one thread; it has one of its own, which runs collectives while the backward pass
@@ -80,6 +84,7 @@ class GradientReducer {
   [[nodiscard]] std::span<float> span_of(const Bucket& bucket) const noexcept;
   void enter_stage(std::size_t stage);
   void run(std::size_t bucket);
+  void trace(std::size_t bucket);
   void run_in_thread();
   [[nodiscard]] bool thread_may_run() const noexcept;
   void run_rest();
@@ -94,6 +99,7 @@ class GradientReducer {
   std::span<float> flat_;
   std::vector<Lane> lanes_;
   std::optional<std::size_t> stage_;
+  std::uint64_t step_ = 0;
   bool compresses_ = false;  // in this step
 
   // Of this step; the thread and its owner share them under the mutex.

@@ -30,13 +30,12 @@ nlohmann::json Restart::identity() const {
   return {{"model", options_.model},
           {"data", options_.data},
           {"seed", options_.seed},
-          {"global_batch",
-           options_.batch * options_.accumulate * static_cast<std::size_t>(communicator_.size())},
+          {"global_batch", global_batch_},
           {"optimizer", options_.optimizer.kind},
           {"bucket_bytes", options_.bucket_bytes}};  // moments and residuals are in its order
 }
 
-void Restart::save(std::uint64_t step, TrainWatcher& watcher) {
+bool Restart::save(std::uint64_t step, TrainWatcher& watcher) {
   Snapshot shared, own;
   shared.metadata = nlohmann::json{
       {"sinew", "checkpoint"},
@@ -56,8 +55,9 @@ void Restart::save(std::uint64_t step, TrainWatcher& watcher) {
   own.metadata = shared.metadata;
   if (!checkpoints_.save(communicator_, step, shared, own,
                          [&](std::string_view text) { watcher.on_warning(text); }))
-    return;
+    return false;
   watcher.on_saved(step, checkpoints_.path_of(step).string());
+  return true;
 }
 
 std::uint64_t Restart::resume() {
@@ -84,8 +84,9 @@ void Restart::check_identity(const Snapshot& shared) const {
   for (const auto& [key, value] : wanted.items())
     if (const auto was = run.value(key, nlohmann::json()); was != value)
       throw Error(Errc::invalid_argument,
-                  fmt::format("the checkpoint in '{}' has {} {}, this run has {}", options_.folder,
-                              key, was.dump(), value.dump()));
+                  fmt::format("the checkpoint in '{}' has {} {}, this run has {}{}",
+                              options_.folder, key, was.dump(), value.dump(),
+                              key == "global_batch" ? "; say --global-batch " + was.dump() : ""));
   const int workers = metadata.value("workers", 0);
   if (!options_.compression.is_dense() && workers != communicator_.size())
     throw Error(Errc::invalid_argument,

@@ -10,17 +10,20 @@ namespace sinew {
 
 class Restart {
  public:
-  Restart(Communicator& communicator, const TrainOptions& options, ModelMemory& memory,
-          Optimizer& optimizer, GradientReducer& reducer)
+  Restart(Communicator& communicator, const TrainOptions& options, std::size_t global_batch,
+          ModelMemory& memory, Optimizer& optimizer, GradientReducer& reducer)
       : communicator_(communicator),
         options_(options),
+        global_batch_(global_batch),
         memory_(memory),
         optimizer_(optimizer),
         reducer_(reducer),
         checkpoints_(options.folder) {}
 
-  /// Before `step`. All ranks together; a warning where it cannot be written.
-  void save(std::uint64_t step, TrainWatcher& watcher);
+  /// What a save that never came to its end has left.
+  void tidy() const { checkpoints_.remove_unfinished(); }
+  /// Before `step`. All ranks together; a warning and false where it cannot be written.
+  bool save(std::uint64_t step, TrainWatcher& watcher);
   /// The step to go on with. Throws Error{invalid_argument} for a checkpoint that is missing,
   /// damaged or of another run.
   std::uint64_t resume();
@@ -31,6 +34,7 @@ class Restart {
 
   Communicator& communicator_;
   const TrainOptions& options_;
+  std::size_t global_batch_;
   ModelMemory& memory_;
   Optimizer& optimizer_;
   GradientReducer& reducer_;

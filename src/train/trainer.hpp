@@ -1,7 +1,9 @@
 // Data-parallel training of a learner: the loop, and everything that must be the same on all ranks.
 #pragma once
 
+#include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -12,6 +14,8 @@
 #include "train/optimizer.hpp"
 #include "train/reducer.hpp"
 #include "train/sampler.hpp"
+#include "train/train_trace.hpp"
+#include "train/worker_totals.hpp"
 
 namespace sinew {
 
@@ -20,6 +24,8 @@ struct TrainOptions {
   std::uint64_t seed = 1;
   std::size_t batch = 64;      // samples of one worker in one pass
   std::size_t accumulate = 1;  // passes a step
+  /// Samples of all workers in one step; 0: batch x accumulate x workers.
+  std::size_t global_batch = 0;
   // How long: the first of these that is not 0.
   std::uint64_t steps = 0;
   std::uint64_t epochs = 0;
@@ -31,8 +37,8 @@ struct TrainOptions {
   CompressionSpec compression{};
   std::uint64_t bucket_bytes = std::uint64_t{25} << 20;
   bool overlap = true;
-  bool measure = true;           // waiting and collectives, at the price of a few clock reads
-  Observer* observer = nullptr;  // of all collectives of the steps
+  bool measure = true;          // waiting and collectives, at the price of a few clock reads
+  TrainTrace* trace = nullptr;  // written to from the first collective on; null: none
 
   std::uint64_t check_every =
       0;                 // steps after which parameters are compared across ranks; 0: never
@@ -41,6 +47,17 @@ struct TrainOptions {
   std::string folder;            // of checkpoints; "": none are written
   std::uint64_t save_every = 0;  // steps; 0: at the end only
   bool resume = false;           // from the last checkpoint in `folder`
+
+  /// Where a worker is lost the others go on without it, after a step that all of them have taken
+  /// or none. Costs a barrier a step.
+  bool elastic = false;
+  /// With a server: how many batches a worker may be ahead of another, and after how many seconds
+  /// without a gradient it is given up.
+  std::uint64_t stale = 0;
+  double silent_s = 300;
+  /// True when somebody wants the run to end. Rank 0's word counts; it is asked about twice a
+  /// second.
+  std::function<bool()> wants_end{};
 };
 
 /// One step, as this rank saw it.
@@ -61,16 +78,14 @@ class TrainWatcher {
   virtual void on_step(const StepRecord& /*record*/) {}
   virtual void on_saved(std::uint64_t /*step*/, const std::string& /*path*/) {}
   virtual void on_warning(std::string_view /*text*/) {}
+  /// The group is smaller now, and this rank perhaps another one in it.
+  virtual void on_shrunk(int /*rank*/, int /*size*/) {}
 };
 
-/// Sums of one rank over all its steps.
-struct WorkerTotals {
-  double batches = 0, samples = 0, seconds = 0;
-  double data_s = 0, compute_s = 0, update_s = 0;
-  double busy_s = 0, hidden_s = 0, exposed_s = 0, waiting_s = 0;
-  double bytes_sent = 0, collectives = 0, items = 0, elements = 0;
-  double loss = 0, loss_samples = 0;  // of the last steps
-  double peak_bytes = 0;              // of memory
+/// A worker that the others went on without.
+struct LostWorker {
+  int worker = 0;          // its number when the run began
+  std::uint64_t step = 0;  // the first that was taken without it
 };
 
 struct TrainResult {
@@ -81,14 +96,17 @@ struct TrainResult {
   double steady_steps_per_s = 0;  // without the first steps, which warm up; 0 for a short run
   double loss = 0;                // mean over the last steps and all ranks
   bool evaluated = false;
-  Score test;  // of the whole test set
-  std::vector<WorkerTotals> workers;
+  Score test;                          // of the whole test set
+  std::vector<WorkerTotals> workers;   // those there are at the end
+  std::optional<WorkerTotals> server;  // with a server: what it did
+  std::vector<LostWorker> lost;
+  bool interrupted = false;           // wants_end() ended it
   std::vector<std::uint64_t> hashes;  // of each rank's parameters
 };
 
 /// All ranks together. Throws Error{mismatch} where ranks would train different things or have come
 /// to differ, and Error{invalid_argument} for a checkpoint that does not fit and when the gradient
-/// is no number any more.
+/// is no number any more. With `elastic` the communicator is another one after a loss.
 TrainResult train(Communicator& communicator, Learner& learner, const Data& data,
                   const TrainOptions& options, TrainWatcher& watcher);
 

@@ -143,6 +143,16 @@ TEST(Launch, death_by_signal_is_told_as_a_shell_would) {
   EXPECT_TRUE(has(ran.err, "signal 9")) << ran.err;
 }
 
+TEST(Launch, elastic_ranks_that_are_left_go_on_and_one_good_end_is_enough) {
+  const auto ran =
+      run(launch(3, "[ $SINEW_RANK = 1 ] && kill -9 $$; sleep 0.2; echo here", {"--elastic"}));
+  EXPECT_EQ(ran.status, 0) << ran.err;
+  EXPECT_TRUE(has(ran.out, "here")) << ran.out;
+  EXPECT_TRUE(has(ran.err, "rank 1")) << ran.err;
+  EXPECT_TRUE(has(ran.err, "2 go on")) << ran.err;
+  EXPECT_EQ(run(launch(3, "exit 7", {"--elastic"})).status, 7) << "nobody ended well";
+}
+
 TEST(Launch, who_does_not_heed_the_request_to_end_is_killed) {
   const auto ran = run(launch(2,
                               "trap '' TERM; echo pid=$$; if [ $RANK = 1 ]; then exit 3; fi; "

@@ -29,9 +29,9 @@ TEST(ImportVerb, shows_tables_and_what_they_mean_within_80_columns) {
 }
 
 TEST(ImportVerb, reads_standard_input) {
-  const auto ran = sinew({"import", "-"}, sample("profiles/mpitrace_training_cpu.txt"));
+  const auto ran = sinew({"import", "-", "--json"}, sample("profiles/mpitrace_training_cpu.txt"));
   EXPECT_EQ(ran.status, 0) << ran.err;
-  EXPECT_EQ(ran.out, sinew({"import", cpu()}).out);
+  EXPECT_EQ(ran.out, sinew({"import", cpu(), "--json"}).out);
 }
 
 TEST(ImportVerb, gives_json_with_findings_and_their_evidence) {

@@ -37,7 +37,7 @@ def changed_files(root):
 
 def reads_torch(path):
     """Whether it includes torch, whose headers clang 14 refuses as C++20 (g++ takes them)."""
-    return re.search(r'#include (<(ATen|torch)/|"torch/(net|torch_learner|speech)\.hpp")',
+    return re.search(r'#include (<(ATen|torch)/|"torch/(net|torch_learner|speech|staging|task)\.hpp")',
                      path.read_text(encoding="utf-8")) is not None
 
 

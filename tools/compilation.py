@@ -9,13 +9,17 @@ from pathlib import Path
 
 
 def load_commands(build):
-    """{source file: compiler and flags, without the source and its output}, from a build folder."""
+    """{source file: compiler and flags, without the source, its output and the precompiled header
+    that would lend it includes}, from a build folder."""
     entries = json.loads((Path(build) / "compile_commands.json").read_text(encoding="utf-8"))
     commands = {}
     for entry in entries:
         words = shlex.split(entry["command"])
         output = words.index("-o")
         del words[output : output + 2]
+        if "-include" in words:
+            lent = words.index("-include")
+            del words[lent : lent + 2]
         source = Path(entry["directory"], entry["file"]).resolve()
         commands[source] = [word for word in words if word not in ("-c", entry["file"])]
     return commands

@@ -3,6 +3,7 @@
 
 #include <poll.h>
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>

@@ -25,9 +25,11 @@ std::string short_name(const std::string& routine) {
   return is_routine ? routine.substr(4) : routine;
 }
 
-/// The share of the compared time that was waiting for others; "" where nothing was compared.
-std::string wait_share(const Totals& totals) {
+/// The share of the compared time that was waiting for others; "" where nothing was compared, "?"
+/// where the clocks are not good enough to tell.
+std::string wait_share(const Totals& totals, double clock_error_ns) {
   if (totals.resolved == 0 || totals.resolved_ns <= 0) return "";
+  if (totals.resolved_ns < clock_error_ns * static_cast<double>(totals.resolved)) return "?";
   return fmt::format("{:.0f}%", 100 * totals.waited_ns / totals.resolved_ns);
 }
 
@@ -74,8 +76,8 @@ std::string routine_table(const Profile& profile) {
   for (const auto& [routine, totals] : by_time(profile.routines))
     table.add({short_name(routine), fmt::format("{}", totals.calls), bytes_cell(totals.sent),
                bytes_cell(totals.received), human_ns(totals.total_ns),
-               human_ns(totals.total_ns / static_cast<double>(totals.calls)), wait_share(totals),
-               overlap_share(totals)});
+               human_ns(totals.total_ns / static_cast<double>(totals.calls)),
+               wait_share(totals, profile.clock_error_ns), overlap_share(totals)});
   return table.text(0);
 }
 
@@ -105,7 +107,7 @@ std::string size_table(const Profile& profile, std::size_t rows) {
     table.add({short_name(size.routine), fmt::format("{}", size.bytes),
                fmt::format("{}", totals.calls), time_cell(totals, totals.shortest_ns),
                human_ns(totals.total_ns / static_cast<double>(totals.calls)),
-               time_cell(totals, totals.longest_ns), wait_share(totals)});
+               time_cell(totals, totals.longest_ns), wait_share(totals, profile.clock_error_ns)});
   auto text = "\n" + table.text(0);
   if (left_out > 0) text += fmt::format("({} more sizes; --rows shows them)\n", left_out);
   return text;
@@ -180,7 +182,7 @@ std::string rank_table(const Profile& profile) {
                rank.all.calls > 0 ? fmt::format("{}", rank.all.calls) : "-",
                bytes_cell(rank.all.sent), bytes_cell(rank.all.received),
                human_ns(profile.source.empty() ? rank.all.total_ns : rank.communication_ns),
-               human_ns(rank.elapsed_ns), wait_share(rank.all)});
+               human_ns(rank.elapsed_ns), wait_share(rank.all, profile.clock_error_ns)});
   }
   auto text = "\n" + table.text(0);
   if (profile.ranks.size() > kMost)
@@ -262,7 +264,11 @@ std::string profile_text(const Profile& profile, std::size_t rows) {
   text += phase_lines(profile) + late_lines(profile);
   text += '\n' + wrapped(profile.source.empty() ? kMeasured : kImported) + '\n';
   if (profile.clock_error_ns > 0)
-    text += wrapped(fmt::format("Arrivals are compared to {}.", human_ns(profile.clock_error_ns))) +
+    text += wrapped(fmt::format("Arrivals are compared to {}{}.", human_ns(profile.clock_error_ns),
+                                profile.clock_offset_ns > 0
+                                    ? fmt::format("; clocks of hosts differ by up to {}",
+                                                  human_ns(profile.clock_offset_ns))
+                                    : "")) +
             '\n';
   text += cost_line(profile);
   for (const auto& warning : profile.warnings) text += wrapped("note: " + warning, 80, 6) + '\n';
@@ -312,6 +318,7 @@ std::string profile_json(const Profile& profile) {
   for (const auto& phase : profile.phases) phases.push_back(json_of(phase));
   json["own_cost_ns"] = profile.own_cost_ns;
   json["clock_error_ns"] = profile.clock_error_ns;
+  json["clock_offset_ns"] = profile.clock_offset_ns;
   json["greatest_stride"] = profile.greatest_stride;
   json["warnings"] = profile.warnings;
   auto& findings = json["findings"] = Json::array();

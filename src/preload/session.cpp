@@ -59,6 +59,14 @@ std::string short_version(std::string text) {
   return text;
 }
 
+/// What the kernel keeps time by: it has looked whether the processor's counter runs evenly.
+std::string clock_source() {
+  std::ifstream file("/sys/devices/system/clocksource/clocksource0/current_clocksource");
+  std::string text;
+  std::getline(file, text);
+  return text;
+}
+
 std::string seconds(const timeval& time) {
   auto micros = std::to_string(time.tv_usec);
   return std::to_string(time.tv_sec) + "." + std::string(6 - micros.size(), '0') + micros;
@@ -83,6 +91,7 @@ Session::Session(Settings settings, Questions questions, Handles known)
   writer.note(trace::NoteKind::info, 0, "mpi=" + short_version(version));
   writer.note(trace::NoteKind::info, 0, std::string("host=") + host);
   writer.note(trace::NoteKind::info, 0, "command=" + command_line());
+  writer.note(trace::NoteKind::info, 0, "clocksource=" + clock_source());
   for (std::size_t i = 0; i < settings_.labels.size(); ++i)
     writer.note(trace::NoteKind::label, i + 1, settings_.labels[i].second);
 }

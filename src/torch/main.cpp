@@ -60,6 +60,14 @@ void write_json(const fs::path& path, const nlohmann::ordered_json& document) {
   if (!file) throw Error(Errc::system, fmt::format("cannot write '{}'", path.string()));
 }
 
+// Where this user's caches are, by the usual rules; "" when there is no home.
+std::string cache_folder() {
+  for (const auto& [name, below] : {std::pair{"XDG_CACHE_HOME", "sinew"}, {"HOME", ".cache/sinew"}})
+    if (const char* place = std::getenv(name); place != nullptr && *place == '/')
+      return (fs::path(place) / below).string();
+  return "";
+}
+
 int work(const TrainCommand& command, const Environment& environment) {
   const int threads = threads_for(command, environment);
   use_threads(threads);
@@ -77,8 +85,13 @@ int work(const TrainCommand& command, const Environment& environment) {
     progress.on_warning(
         "torch found no fast BLAS: apt-get install libopenblas0-pthread makes this twenty times "
         "faster");
-  const auto data = open_data(command.train.data, command.train.seed);
-  const auto learner = command.info->make(command.model);
+  const auto data = open_data(command.train.data,
+                              {command.train.seed, cache_folder(), [&](std::string_view text) {
+                                 if (command.log != Log::silent) progress.on_warning(text);
+                               }});
+  auto model = command.model;
+  model.local_rank = std::max(0, environment.local_rank);
+  const auto learner = command.info->make(model);
   const auto result = train(communicator, *learner, data, command.train, progress);
   if (!speaks) return kFine;
   const auto document = summary_json(command, result);

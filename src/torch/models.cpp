@@ -7,13 +7,17 @@
 #include <ATen/ops/linear.h>
 #include <ATen/ops/max_pool2d.h>
 #include <ATen/ops/relu.h>
+#include <c10/core/impl/VirtualGuardImpl.h>
 #include <dlfcn.h>
+#include <fmt/format.h>
 #include <torch/csrc/api/include/torch/version.h>
 
+#include <array>
 #include <cmath>
 
 #include <sinew/error.hpp>
 #include "base/text.hpp"
+#include "torch/speech.hpp"
 #include "torch/torch_learner.hpp"
 
 namespace sinew {
@@ -97,15 +101,40 @@ class Cnn final : public ClassNet {
   Layer conv1_, conv2_, dense1_, dense2_;
 };
 
+Placement placement_of(const ModelOptions& options) {
+  if (options.device == "cpu") return {at::kCPU, options.apart};
+  if (options.device != "cuda")
+    throw Error(Errc::invalid_argument,
+                unknown("device", options.device, std::array<std::string_view, 2>{"cpu", "cuda"}));
+  if (!at::hasCUDA())
+    throw Error(Errc::unsupported,
+                fmt::format("--device cuda: {} finds no GPU; use --device cpu, or a torch built "
+                            "for CUDA on a machine that has one",
+                            "torch " TORCH_VERSION));
+  const auto count = c10::impl::VirtualGuardImpl(at::kCUDA).deviceCount();
+  return {at::Device(at::kCUDA, static_cast<c10::DeviceIndex>(options.local_rank % count)), true};
+}
+
+std::unique_ptr<Learner> learn_classes(std::unique_ptr<Net> net, const ModelOptions& options) {
+  return make_learner(std::move(net), class_task(), placement_of(options));
+}
+
 std::unique_ptr<Learner> make_tiny(const ModelOptions& options) {
-  return learn_classes(std::make_unique<Mlp>(options, std::vector<std::int64_t>{10, 20, 10}));
+  return learn_classes(std::make_unique<Mlp>(options, std::vector<std::int64_t>{10, 20, 10}),
+                       options);
 }
 std::unique_ptr<Learner> make_mlp(const ModelOptions& options) {
   return learn_classes(
-      std::make_unique<Mlp>(options, std::vector<std::int64_t>{784, 1024, 384, 10}));
+      std::make_unique<Mlp>(options, std::vector<std::int64_t>{784, 1024, 384, 10}), options);
 }
 std::unique_ptr<Learner> make_cnn(const ModelOptions& options) {
-  return learn_classes(std::make_unique<Cnn>(options));
+  return learn_classes(std::make_unique<Cnn>(options), options);
+}
+
+template <std::int64_t Channels, std::int64_t Hidden, std::int64_t Layers>
+std::unique_ptr<Learner> make_speech(const ModelOptions& options) {
+  return make_learner(make_speech_net(options.seed, {Channels, Hidden, Layers}), sequence_task(),
+                      placement_of(options));
 }
 
 constexpr ModelInfo kModels[] = {
@@ -114,6 +143,10 @@ constexpr ModelInfo kModels[] = {
      make_mlp},
     {"cnn", "two convolutions and two dense layers: much to compute for what it sends", 1'199'882,
      "fashion", make_cnn},
+    {"ctc-small", "letters of sound: two convolutions, 2 LSTM layers of 128", 391'944, "tones",
+     make_speech<8, 128, 2>},
+    {"ctc-mid", "the same with 3 layers of 256", 2'069'392, "tones", make_speech<16, 256, 3>},
+    {"lstman4", "the same with 5 layers of 800", 27'569'568, "tones", make_speech<32, 800, 5>},
 };
 
 }  // namespace

@@ -4,6 +4,7 @@
 
 #include <memory>
 #include <span>
+#include <string>
 #include <string_view>
 
 #include "train/learner.hpp"
@@ -12,7 +13,10 @@ namespace sinew {
 
 struct ModelOptions {
   std::uint64_t seed = 1;
-  double dropout = -1;  // of models that have it; -1: as the model has it
+  double dropout = -1;         // of models that have it; -1: as the model has it
+  std::string device = "cpu";  // or "cuda": where it computes
+  int local_rank = 0;          // which of several devices
+  bool apart = false;          // tensors apart from their homes, as on a device; for tests
 };
 
 struct ModelInfo {

@@ -23,6 +23,9 @@ class Net {
   [[nodiscard]] std::vector<Named>& parameters() noexcept { return parameters_; }
   [[nodiscard]] std::vector<Named>& buffers() noexcept { return buffers_; }
 
+  /// All tensors have moved: a chance to put them as the device likes them.
+  virtual void arrange() {}
+
   /// Scores of each class for each sample: samples x classes, or frames x samples x classes.
   virtual at::Tensor forward(const at::Tensor& input, bool is_training) = 0;
 

@@ -45,6 +45,7 @@ void add_model_options(CLI::App& app, TrainCommand& command, Words& words) {
   app.add_option("--dropout", command.model.dropout, "share that dropout drops (the model's own)");
   app.add_option("--seed", command.train.seed, "of first values, order and dropout (1)");
   app.add_option("-p,--workers", command.workers, "how many processes (1, or those there are)");
+  app.add_option("--device", command.model.device, "cpu or cuda: where it computes (cpu)");
   app.add_option("--threads", command.threads,
                  "threads a worker computes with (its share of cores)");
 }

@@ -2,20 +2,17 @@
 
 #include <ATen/Context.h>
 #include <ATen/core/grad_mode.h>
-#include <ATen/ops/argmax.h>
-#include <ATen/ops/cross_entropy_loss.h>
 #include <ATen/ops/from_blob.h>
 #include <ATen/ops/full.h>
-#include <ATen/ops/ne.h>
-#include <ATen/ops/sum.h>
 #include <torch/csrc/autograd/function.h>
 #include <torch/csrc/autograd/function_hook.h>
 #include <torch/csrc/autograd/variable.h>
 
+#include "torch/staging.hpp"
+
 namespace sinew {
 namespace {
 
-using torch::autograd::Variable;
 using torch::autograd::variable_list;
 
 std::vector<TensorSpec> specs_of(const std::vector<Net::Named>& list) {
@@ -28,24 +25,28 @@ std::vector<TensorSpec> specs_of(const std::vector<Net::Named>& list) {
 /// After the gradient of one parameter has been added to what was there.
 class GradientIsThere final : public torch::autograd::FunctionPostHook {
  public:
-  GradientIsThere(const Learner::Ready*& ready, std::size_t parameter)
-      : ready_(ready), parameter_(parameter) {}
+  GradientIsThere(const Learner::Ready& tell, std::size_t parameter)
+      : tell_(tell), parameter_(parameter) {}
   variable_list operator()(const variable_list& outputs, const variable_list& /*inputs*/) override {
-    if (ready_ != nullptr) (*ready_)(parameter_);
+    tell_(parameter_);
     return outputs;
   }
 
  private:
-  const Learner::Ready*& ready_;  // the learner's: whom to tell in this pass
+  const Learner::Ready& tell_;  // the learner's, which outlives the graph
   std::size_t parameter_;
 };
 
 class TorchLearner final : public Learner {
  public:
-  explicit TorchLearner(std::unique_ptr<Net> net)
-      : net_(std::move(net)),
+  TorchLearner(std::unique_ptr<Net> net, const Task& task, const Placement& placement)
+      : task_(task),
+        net_(std::move(net)),
         parameters_(specs_of(net_->parameters())),
-        buffers_(specs_of(net_->buffers())) {}
+        buffers_(specs_of(net_->buffers())) {
+    if (placement.apart || !placement.device.is_cpu())
+      staging_ = std::make_unique<Staging>(placement.device);
+  }
 
   [[nodiscard]] const std::vector<TensorSpec>& parameters() const noexcept override {
     return parameters_;
@@ -55,26 +56,24 @@ class TorchLearner final : public Learner {
   }
 
   void move_to(const Homes& homes) override {
+    if (staging_)
+      staging_->move(*net_, homes);
+    else
+      move_in(homes);
+    if (!accumulators_.empty()) return;
     for (std::size_t i = 0; i < parameters_.size(); ++i) {
-      auto& parameter = net_->parameters()[i].tensor;
-      move(parameter, homes.parameters[i]);
-      // Autograd adds to a gradient that is there, so it stays where it is put.
-      parameter.mutable_grad() = at::from_blob(homes.gradients[i].data(), parameter.sizes());
       // The parameter refers to its accumulator weakly.
-      accumulators_.push_back(torch::autograd::impl::grad_accumulator(parameter));
-      accumulators_.back()->add_post_hook(std::make_unique<GradientIsThere>(ready_, i));
+      accumulators_.push_back(
+          torch::autograd::impl::grad_accumulator(net_->parameters()[i].tensor));
+      accumulators_.back()->add_post_hook(std::make_unique<GradientIsThere>(tell_, i));
     }
-    for (std::size_t i = 0; i < buffers_.size(); ++i)
-      move(net_->buffers()[i].tensor, homes.buffers[i]);
   }
 
   Score learn(const Batch& batch, float scale, std::uint64_t random_key,
               const Ready& ready) override {
     at::manual_seed(random_key);
-    const auto scores = net_->forward(inputs_of(batch), true);
-    const auto loss = loss_of(scores, batch);
-    ready_ = &ready;
-    loss.backward(at::full({}, scale, at::kFloat));
+    ready_ = ready ? &ready : nullptr;
+    const auto loss = staging_ ? pass_on_device(batch, scale) : pass(batch, scale);
     ready_ = nullptr;
     Score score;
     score.samples = batch.samples();
@@ -84,44 +83,76 @@ class TorchLearner final : public Learner {
 
   Score evaluate(const Batch& batch) override {
     const at::NoGradGuard no_gradients;
+    if (staging_) staging_->upload();
     const auto scores = net_->forward(inputs_of(batch), false);
     Score score;
-    score.samples = score.labels = batch.samples();
-    score.loss = loss_of(scores, batch).item<float>();
-    score.errors = static_cast<std::uint64_t>(
-        scores.argmax(1).ne(labels_of(batch)).sum().item<std::int64_t>());
+    score.samples = batch.samples();
+    score.loss = task_.loss(scores, batch).item<float>();
+    task_.count(scores, batch, score);
     return score;
   }
 
  private:
-  static void move(at::Tensor& tensor, std::span<float> home) {
+  at::Tensor pass(const Batch& batch, float scale) {
+    const auto scores = net_->forward(inputs_of(batch), true);
+    auto loss = task_.loss(scores, batch);
+    loss.backward(at::full({}, scale, loss.options()));
+    return loss;
+  }
+  at::Tensor pass_on_device(const Batch& batch, float scale) {
+    staging_->upload();
+    staging_->begin(ready_);
+    try {
+      auto loss = pass(batch, scale);
+      staging_->finish();
+      return loss;
+    } catch (...) {
+      staging_->wait();  // nobody is told any more once this has left
+      throw;
+    }
+  }
+  void move_in(const Homes& homes) {
     const at::NoGradGuard no_gradients;
-    auto there = at::from_blob(home.data(), tensor.sizes());
-    there.copy_(tensor);
-    tensor.set_data(there);
+    const auto move = [](at::Tensor& tensor, std::span<float> home) {
+      auto there = at::from_blob(home.data(), tensor.sizes());
+      there.copy_(tensor);
+      tensor.set_data(there);
+    };
+    for (std::size_t i = 0; i < parameters_.size(); ++i) {
+      auto& parameter = net_->parameters()[i].tensor;
+      move(parameter, homes.parameters[i]);
+      // Autograd adds to a gradient that is there, so it stays where it is put.
+      parameter.mutable_grad() = at::from_blob(homes.gradients[i].data(), parameter.sizes());
+    }
+    for (std::size_t i = 0; i < buffers_.size(); ++i)
+      move(net_->buffers()[i].tensor, homes.buffers[i]);
   }
-  // Views of a batch, which outlives them; torch has no view that cannot be written to.
-  static at::Tensor inputs_of(const Batch& batch) {
-    return at::from_blob(const_cast<float*>(batch.inputs.data()), batch.shape);
+  // A view of the batch, which outlives it, or a copy on the device.
+  [[nodiscard]] at::Tensor inputs_of(const Batch& batch) const {
+    auto inputs = at::from_blob(const_cast<float*>(batch.inputs.data()), batch.shape);
+    return staging_ ? inputs.to(staging_->device()) : inputs;
   }
-  static at::Tensor labels_of(const Batch& batch) {
-    return at::from_blob(const_cast<std::int64_t*>(batch.labels.data()),
-                         {static_cast<std::int64_t>(batch.labels.size())}, at::kLong);
-  }
-  static at::Tensor loss_of(const at::Tensor& scores, const Batch& batch) {
-    return at::cross_entropy_loss(scores, labels_of(batch), {}, at::Reduction::Sum);
+  void gradient_is_there(std::size_t parameter) {
+    if (staging_)
+      staging_->fetch(parameter);
+    else if (ready_ != nullptr)
+      (*ready_)(parameter);
   }
 
+  Task task_;
   std::unique_ptr<Net> net_;
   std::vector<TensorSpec> parameters_, buffers_;
+  std::unique_ptr<Staging> staging_;
+  const Ready* ready_ = nullptr;  // whom to tell in this pass
+  const Ready tell_ = [this](std::size_t parameter) { gradient_is_there(parameter); };
   std::vector<std::shared_ptr<torch::autograd::Node>> accumulators_;
-  const Ready* ready_ = nullptr;
 };
 
 }  // namespace
 
-std::unique_ptr<Learner> learn_classes(std::unique_ptr<Net> net) {
-  return std::make_unique<TorchLearner>(std::move(net));
+std::unique_ptr<Learner> make_learner(std::unique_ptr<Net> net, const Task& task,
+                                      const Placement& placement) {
+  return std::make_unique<TorchLearner>(std::move(net), task, placement);
 }
 
 }  // namespace sinew

@@ -5,11 +5,19 @@
 #include <memory>
 
 #include "torch/net.hpp"
+#include "torch/task.hpp"
 #include "train/learner.hpp"
 
 namespace sinew {
 
-/// Cross entropy over classes, one label a sample.
-std::unique_ptr<Learner> learn_classes(std::unique_ptr<Net> net);
+/// On the CPU tensors are in their homes. On another device, and on the CPU when `apart`, they have
+/// copies there.
+struct Placement {
+  at::Device device = at::kCPU;
+  bool apart = false;
+};
+
+std::unique_ptr<Learner> make_learner(std::unique_ptr<Net> net, const Task& task,
+                                      const Placement& placement);
 
 }  // namespace sinew

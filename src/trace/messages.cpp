@@ -69,7 +69,8 @@ void sort_by_begin(std::vector<Side>& sides) {
 
 }  // namespace
 
-Messages compare_messages(std::span<const Trace> traces, std::span<const int> ranks) {
+Messages compare_messages(std::span<const Trace> traces, std::span<const int> ranks,
+                          double error_ns) {
   Messages result;
   std::map<std::pair<int, int>, LateSender> pairs;
   for (auto& [lane, ends] : lanes_of(traces, ranks)) {
@@ -92,7 +93,7 @@ Messages compare_messages(std::span<const Trace> traces, std::span<const int> ra
       pair.sender = sender;
       pair.receiver = receiver;
       ++pair.messages;
-      if (wait <= kClockErrorNs) continue;
+      if (wait <= error_ns) continue;
       ++pair.late;
       pair.waited_ns += wait;
     }

@@ -24,7 +24,8 @@ struct Messages {
 /// Messages of one communicator, sender, receiver and tag keep their order, so the n-th send is the
 /// n-th receive. Where their numbers differ (wildcards, persistent requests, a trace that was cut)
 /// nothing is compared.
-/// `ranks`: of the traces, in the world.
-Messages compare_messages(std::span<const Trace> traces, std::span<const int> ranks);
+/// `ranks`: of the traces, in the world. Waits within `error_ns` are none.
+Messages compare_messages(std::span<const Trace> traces, std::span<const int> ranks,
+                          double error_ns);
 
 }  // namespace sinew::trace

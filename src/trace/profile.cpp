@@ -9,6 +9,7 @@
 
 #include <sinew/trace.hpp>
 #include "trace/arrivals.hpp"
+#include "trace/clocks.hpp"
 
 namespace sinew::trace {
 namespace {
@@ -64,6 +65,15 @@ RankProfile rank_of(const Trace& trace) {
   return rank;
 }
 
+/// Kernels that keep time by the counter, alone or below a hypervisor, have found it even.
+bool has_even_clock(const RankProfile& rank) {
+  const auto source = rank.info.find("clocksource");
+  if (source == rank.info.end()) return true;
+  for (const char* const counter : {"tsc", "kvm-clock", "hyperv_clocksource_tsc_page", "xen"})
+    if (source->second == counter) return true;
+  return false;
+}
+
 void warn(Profile& profile, const Trace& trace, const RankProfile& rank) {
   const auto who =
       rank.rank >= 0 ? fmt::format("rank {}", rank.rank) : fmt::format("process {}", rank.process);
@@ -73,6 +83,11 @@ void warn(Profile& profile, const Trace& trace, const RankProfile& rank) {
   else if (!trace.closed)
     profile.warnings.push_back(
         fmt::format("{} did not end in order; counted up to its last call", who));
+  if (!has_even_clock(rank))
+    profile.warnings.push_back(fmt::format(
+        "{}: its host does not keep time by the processor's counter, as this profile does; times "
+        "may be off, counts and bytes are not",
+        who));
   if (trace.lost_records)
     profile.warnings.push_back(fmt::format("{}: no room for all records; counters are exact", who));
   if (trace.lost_threads > 0)
@@ -91,19 +106,22 @@ ProfileKey key_of(const Trace& trace, const Key& key) {
           text_of(trace, NoteKind::region, key.region)};
 }
 
-void add_waits(Profile& profile, const std::vector<Trace>& traces) {
-  auto arrivals = compare_arrivals(traces);
-  if (arrivals.several_hosts) {
+void add_waits(Profile& profile, std::vector<Trace>& traces) {
+  const auto meetings = find_meetings(traces);
+  const auto clocks = align_clocks(traces, meetings);
+  if (!clocks.comparable) {
     profile.warnings.emplace_back(
-        "ranks on several hosts have no common clock; waiting is not told from transfer");
+        "ranks on several hosts that never met in a collective: their clocks cannot be compared, "
+        "and waiting is not told from transfer");
     return;
   }
   std::vector<int> ranks;
   for (const auto& rank : profile.ranks) ranks.push_back(rank.rank);
-  auto messages = compare_messages(traces, ranks);
+  auto messages = compare_messages(traces, ranks, clocks.error_ns);
   profile.late_senders = std::move(messages.late);
-  arrivals.waited.insert(arrivals.waited.end(), messages.waited.begin(), messages.waited.end());
-  for (const auto& wait : arrivals.waited) {
+  auto waits = compare_arrivals(meetings);
+  waits.insert(waits.end(), messages.waited.begin(), messages.waited.end());
+  for (const auto& wait : waits) {
     const auto key = key_of(traces[wait.trace], traces[wait.trace].counters[wait.counter].key);
     auto& rank = profile.ranks[wait.trace];
     for (Totals* const totals : {&rank.rows[key], &rank.routines[key.routine], &rank.all}) {
@@ -115,7 +133,8 @@ void add_waits(Profile& profile, const std::vector<Trace>& traces) {
     waited.resize(traces.size());
     waited[wait.trace] += wait.waited_ns;
   }
-  if (!arrivals.waited.empty()) profile.clock_error_ns = kClockErrorNs;
+  if (!waits.empty()) profile.clock_error_ns = clocks.error_ns;
+  profile.clock_offset_ns = clocks.offset_ns;
 }
 
 /// Calls of nothing, which the profiler makes at its start to know its own cost.

@@ -75,6 +75,7 @@ struct Profile {
   double own_cost_ns = 0;                // what the profiler adds to a call; 0: not known
   std::uint64_t greatest_stride = 1;
   double clock_error_ns = 0;          // of arrivals that were compared
+  double clock_offset_ns = 0;         // the greatest between two hosts
   std::vector<std::string> warnings;  // what the reader of the figures must know
 };
 

@@ -7,8 +7,12 @@
 
 #include <sinew/error.hpp>
 #include "base/text.hpp"
+#include "train/espeak.hpp"
 #include "train/idx.hpp"
+#include "train/prefetch.hpp"
+#include "train/speech_folder.hpp"
 #include "train/synthetic.hpp"
+#include "train/tones.hpp"
 
 namespace sinew {
 namespace {
@@ -20,7 +24,11 @@ constexpr DataInfo kSources[] = {
     {"idx:DIR", "images of your own: train- and t10k-, as MNIST names its files"},
     {"synthetic", "ten blurred patterns with noise, 28 x 28, made from the seed"},
     {"rows", "1,000 rows of ten normal numbers, labelled by their sum"},
+    {"tones", "spelled words as patterns of frequencies, made from the seed"},
+    {"speech", "948 spelled words and commands, spoken by espeak-ng once and kept"},
+    {"speech:DIR", "recordings of your own with their words, laid out as AN4 is"},
 };
+constexpr std::size_t kSpoken = 948;  // as many as AN4 has
 constexpr const char* kFashion = "/usr/share/datasets/fashion-mnist";
 
 Data open_images(const fs::path& folder, std::size_t most) {
@@ -33,6 +41,19 @@ Data open_fashion(std::size_t most) {
                                           "dataset-fashion-mnist, or use --data synthetic",
                                           kFashion));
   return open_images(kFashion, most);
+}
+
+Data open_spoken(std::size_t most, const DataOptions& options) {
+  const fs::path cache =
+      options.cache.empty() ? fs::temp_directory_path() : fs::path(options.cache);
+  const auto folder = cache / fmt::format("speech-{}", options.seed);
+  make_speech(folder, most, most / 4 + 1, options.seed, options.say);
+  return open_speech(folder, most, options.seed);
+}
+
+// Where a sample takes long enough to make that a thread of its own pays.
+Data ahead(Data data) {
+  return {std::make_unique<Prefetched>(std::move(data.train)), std::move(data.test)};
 }
 
 // ":N" at the end, if there is one.
@@ -51,13 +72,17 @@ std::size_t take_limit(std::string_view& name) {
 
 std::span<const DataInfo> data_sources() noexcept { return kSources; }
 
-Data open_data(std::string_view name, std::uint64_t seed) {
+Data open_data(std::string_view name, const DataOptions& options) {
+  const auto seed = options.seed;
   auto kind = name;
   const auto most = take_limit(kind);
   if (kind == "fashion") return open_fashion(most);
   if (kind.starts_with("idx:")) return open_images(kind.substr(4), most);
-  if (kind == "synthetic") return make_patterns(most == 0 ? 8192 : most, seed);
+  if (kind == "synthetic") return ahead(make_patterns(most == 0 ? 8192 : most, seed));
   if (kind == "rows") return make_rows(most == 0 ? 1000 : most, seed);
+  if (kind == "tones") return ahead(make_tones(most == 0 ? 1000 : most, seed));
+  if (kind == "speech") return ahead(open_spoken(most == 0 ? kSpoken : most, options));
+  if (kind.starts_with("speech:")) return ahead(open_speech(kind.substr(7), most, seed));
   std::vector<std::string_view> names;
   for (const auto& source : kSources) names.push_back(source.name);
   throw Error(Errc::invalid_argument, unknown("data", name, names));

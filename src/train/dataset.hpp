@@ -1,6 +1,7 @@
 // Where samples come from. docs/training.md lists the sources and how to name them.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -24,16 +25,27 @@ class Dataset {
   [[nodiscard]] virtual int classes() const noexcept = 0;
   /// These samples, in this order; reuses what `into` holds.
   virtual void fill(std::span<const std::uint32_t> which, Batch& into) const = 0;
+  /// These are likely to be asked for next: a chance to prepare them meanwhile.
+  virtual void expect(std::span<const std::uint32_t> /*which*/) const {}
 };
 
 struct Data {
   std::unique_ptr<Dataset> train, test;
 };
 
-/// "fashion", "idx:DIR", "synthetic", "rows", each with ":N" to use the first N training samples
-/// only (and N / 4 of the others). Throws Error{invalid_argument} for an unknown word, and
-/// Error{system} that names the package to install where files are missing.
-Data open_data(std::string_view name, std::uint64_t seed);
+struct DataOptions {
+  std::uint64_t seed = 1;
+  std::string cache{};  // folder for what is made and takes a while; "": the temporary one
+  std::function<void(std::string_view)> say{};  // told of what will take a while
+};
+
+/// One of data_sources(), each with ":N" to use the first N training samples only (and N / 4 of the
+/// others). Throws Error{invalid_argument} for an unknown word, and Error{system} that names the
+/// package to install where files are missing.
+Data open_data(std::string_view name, const DataOptions& options);
+inline Data open_data(std::string_view name, std::uint64_t seed) {
+  return open_data(name, DataOptions{seed});
+}
 
 /// What each part of open_data()'s names means, one line each.
 struct DataInfo {

@@ -49,11 +49,13 @@ class Learner {
   /// gradients are as the places are.
   virtual void move_to(const Homes& homes) = 0;
 
-  /// `parameter`'s gradient is complete. Called in the thread of learn().
+  /// `parameter`'s gradient is complete and in its home. Called by one thread at a time, and before
+  /// learn() returns.
   using Ready = std::function<void(std::size_t parameter)>;
 
   /// Forward and backward. Adds the gradient of scale * (sum of the samples' losses). Randomness
-  /// (dropout) is a function of `random_key`.
+  /// (dropout) is a function of `random_key`. An empty `ready` says that more passes of the step
+  /// follow: gradients must be in their homes only after the last.
   virtual Score learn(const Batch& batch, float scale, std::uint64_t random_key,
                       const Ready& ready) = 0;
   /// Forward only, without randomness; counts errors.

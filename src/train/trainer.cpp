@@ -123,11 +123,12 @@ class Training {
     const auto key =
         random_key(options_.seed, step_, static_cast<std::uint64_t>(communicator_.rank()));
     const auto all = std::span<const std::uint32_t>(share_.samples);
-    const Learner::Ready not_yet = [](std::size_t) {};
+    const Learner::Ready not_yet;
     const Learner::Ready ready = [this](std::size_t parameter) { reducer_.ready(parameter); };
     for (std::size_t first = 0; first < all.size(); first += options_.batch) {
       const auto part = all.subspan(first, std::min(options_.batch, all.size() - first));
       data_.train->fill(part, batch_);
+      expect_after(first + part.size());
       record.data_ns += ns_since(begin);
       begin = SteadyClock::now();
       const bool is_last = first + part.size() == all.size();
@@ -135,6 +136,16 @@ class Training {
       record.compute_ns += ns_since(begin);
       begin = SteadyClock::now();
     }
+  }
+
+  // What the next pass will ask for: more of this step, or the first of the next.
+  void expect_after(std::size_t done) {
+    auto rest = std::span<const std::uint32_t>(share_.samples).subspan(done);
+    if (rest.empty()) {
+      sampler_.at(step_ + 1, next_share_);
+      rest = next_share_.samples;
+    }
+    data_.train->expect(rest.first(std::min(options_.batch, rest.size())));
   }
 
   // Everything here is computed from sums that are the same on all ranks.
@@ -177,6 +188,7 @@ class Training {
   }
 
   void compare_parameters(const std::string& when) {
+    share_buffers();
     const auto mine = memory_.hash();
     result_.hashes.resize(static_cast<std::size_t>(communicator_.size()));
     communicator_.allgather(std::span<const std::uint64_t>(&mine, 1), std::span(result_.hashes));
@@ -266,7 +278,7 @@ class Training {
   Restart restart_;
   std::uint64_t step_ = 0, end_ = 0, next_look_ = 0, last_saved_ = 0;
   SteadyClock::time_point begun_, warmed_up_;
-  Share share_;
+  Share share_, next_share_;
   Batch batch_;
   WorkerTotals totals_;
   std::deque<Score> recent_;

@@ -1,10 +1,13 @@
 // An MPI program whose communication is known: mpi_calls MODE [NUMBER].
+#include <fcntl.h>
 #include <mpi.h>
 #include <signal.h>
+#include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <string>
@@ -74,6 +77,19 @@ void late_sender() {
   }
 }
 
+// Rank 0 does something else for 50 ms while a message comes.
+void overlap() {
+  int value = 0;
+  MPI_Request request;
+  if (rank == 0) {
+    MPI_Irecv(&value, 1, MPI_INT, 1, 6, MPI_COMM_WORLD, &request);
+    ::usleep(50'000);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+  } else if (rank == 1) {
+    MPI_Send(&value, 1, MPI_INT, 0, 6, MPI_COMM_WORLD);
+  }
+}
+
 // A step of data-parallel training that agrees by many small allreduces.
 void training_steps(int steps) {
   std::vector<double> data(100'000), sum(100'000);
@@ -83,7 +99,23 @@ void training_steps(int steps) {
   }
 }
 
-// `calls` allreduces, a line, then an end without MPI_Finalize.
+// Allreduces without end; how many are done stands in a file that outlives the process.
+void call_until_killed(const char* path) {
+  const int file = ::open(path, O_RDWR | O_CREAT | O_TRUNC, 0600);
+  if (file < 0 || ::ftruncate(file, sizeof(std::uint64_t)) != 0) return;
+  auto* const done = static_cast<volatile std::uint64_t*>(
+      ::mmap(nullptr, sizeof(std::uint64_t), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0));
+  double value = 1, sum = 0;
+  for (;;) {
+    MPI_Allreduce(&value, &sum, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_SELF);
+    *done = *done + 1;
+    if (*done != 10) continue;
+    std::puts("running");
+    std::fflush(stdout);
+  }
+}
+
+// So many allreduces, then an end without MPI_Finalize.
 void end_badly(const std::string& how, int calls) {
   double value = 1, sum = 0;
   for (int i = 0; i < calls; ++i)
@@ -114,7 +146,12 @@ int main(int argc, char** argv) {
     skew();
   } else if (mode == "late") {
     late_sender();
+    overlap();
+    MPI_Pcontrol(1);
     training_steps(number);
+    MPI_Pcontrol(0);
+  } else if (mode == "forever" && argc > 2) {
+    call_until_killed(argv[2]);
   } else {
     end_badly(mode, number);
   }

@@ -20,9 +20,9 @@ using namespace std::chrono_literals;
 constexpr int kRanks = 8;
 int host_of(int rank) { return rank / (kRanks / 2); }
 
-Communicator connect_from(const test::Seat& seat, const test::TwoHosts& hosts,
+Communicator connect_from(const test::Seat& seat, const test::TwoHosts& hosts, int host,
                           const Options& options) {
-  hosts.enter(host_of(seat.rank));
+  hosts.enter(host);
   ::setenv("SINEW_RANK", std::to_string(seat.rank).c_str(), 1);
   ::setenv("SINEW_SIZE", std::to_string(seat.size).c_str(), 1);
   ::setenv("SINEW_RENDEZVOUS", fmt::format("tcp://{}:24680", test::TwoHosts::address(0)).c_str(),
@@ -48,7 +48,7 @@ std::string compare_all() {
   std::map<Collective, int> of;
   for (const auto& trial : trials) ++of[trial.algorithm->collective];
   const auto told = test::fork_ranks(kRanks, [&](const test::Seat& seat) {
-    auto communicator = connect_from(seat, hosts, {.timeout = 30s});
+    auto communicator = connect_from(seat, hosts, host_of(seat.rank), {.timeout = 30s});
     if (communicator.transport() != "auto") seat.tell(std::string(communicator.transport()));
     for (const auto& trial : trials)
       if (const auto what = test::attempt(communicator, trial); !what.empty()) seat.tell(what);
@@ -69,7 +69,7 @@ TEST(Hosts, every_algorithm_gives_exact_results_across_two_of_four_ranks) {
 // "ready", then how long the call that failed took, in ms, and the error.
 void sum_until_it_breaks(const test::Seat& seat, const test::TwoHosts& hosts,
                          std::chrono::milliseconds timeout) {
-  auto communicator = connect_from(seat, hosts, {.timeout = 20s});
+  auto communicator = connect_from(seat, hosts, host_of(seat.rank), {.timeout = 20s});
   std::vector<float> data(1000);
   communicator.barrier();
   seat.tell("ready");
@@ -128,6 +128,51 @@ TEST(Hosts, cut_in_two_every_rank_names_the_other_side_by_its_deadline) {
   const auto wrong = test::in_own_place([] { return cut_the_cable(1500ms); });
   if (wrong.starts_with("skip: ")) GTEST_SKIP() << wrong;
   EXPECT_EQ(wrong, "");
+}
+
+// Three ranks on one host and two on the other, which lose sight of each other.
+constexpr int kMajority = 3, kUneven = 5;
+
+void go_on_after_the_cut(const test::Seat& seat, const test::TwoHosts& hosts) {
+  auto communicator = connect_from(seat, hosts, seat.rank < kMajority ? 0 : 1, {.timeout = 20s});
+  std::vector<float> data(1000);
+  communicator.barrier();
+  seat.tell("ready");
+  try {
+    while (true) communicator.allreduce(std::span(data), ReduceOp::sum, {.timeout = 1s});
+  } catch (const Error& error) {
+  }
+  try {
+    auto left = communicator.shrink(1s);
+    std::vector<std::int64_t> sum(1000, 1LL << seat.rank);
+    left.allreduce(std::span(sum));
+    const bool same = std::equal(sum.begin() + 1, sum.end(), sum.begin());
+    seat.tell(fmt::format("{} of {}, sum {}", left.rank(), left.size(), same ? sum[0] : -1));
+  } catch (const Error& error) {
+    seat.tell(std::string(name(error.code())));
+  }
+}
+
+std::string cut_and_shrink() {
+  const test::TwoHosts hosts;
+  if (!hosts.missing().empty()) return "skip: " + hosts.missing();
+  test::ForkedRanks ranks(kUneven,
+                          [&](const test::Seat& seat) { go_on_after_the_cut(seat, hosts); });
+  if (!ranks.wait_for_lines(1, 20s)) return "the job did not begin";
+  if (const auto refusal = hosts.cut(); !refusal.empty()) return "skip: no nft here: " + refusal;
+  const auto all = ranks.finish(20s);
+  std::string said;
+  for (const auto& told : all)
+    said += fmt::format("{} ({}); ", told.lines.empty() ? "" : told.lines.back(), told.status);
+  return said;
+}
+
+TEST(Hosts, cut_in_two_the_larger_part_goes_on_and_the_smaller_one_is_told) {
+  const auto said = test::in_own_place(cut_and_shrink);
+  if (said.starts_with("skip: ")) GTEST_SKIP() << said;
+  EXPECT_EQ(
+      said,
+      "0 of 3, sum 7 (0); 1 of 3, sum 7 (0); 2 of 3, sum 7 (0); minority (0); minority (0); ");
 }
 
 }  // namespace

@@ -4,8 +4,10 @@
 #include <gtest/gtest.h>
 
 #include <map>
+#include <utility>
 
 #include <sinew/error.hpp>
+#include "train/dataset.hpp"
 
 namespace sinew {
 namespace {
@@ -23,7 +25,8 @@ TEST(Models, have_exactly_the_parameters_they_say) {
 
 TEST(Models, have_the_parameters_of_what_they_repeat) {
   const std::map<std::string_view, std::uint64_t> expected{
-      {"tiny", 430}, {"mlp", 1'201'290}, {"cnn", 1'199'882}};
+      {"tiny", 430},          {"mlp", 1'201'290},     {"cnn", 1'199'882},
+      {"ctc-small", 391'944}, {"ctc-mid", 2'069'392}, {"lstman4", 27'569'568}};
   for (const auto& [name, parameters] : expected)
     EXPECT_EQ(parameters_of(*find_model(name).make({})), parameters) << name;
 }
@@ -40,6 +43,18 @@ TEST(Models, have_the_tensors_of_what_they_repeat) {
                                                        {"dense1.bias", 512},
                                                        {"dense2.weight", 5120},
                                                        {"dense2.bias", 40}}));
+}
+
+TEST(Models, lstman4_has_forty_tensors_and_the_statistics_of_what_it_repeats) {
+  const auto model = find_model("lstman4").make({});
+  EXPECT_EQ(model->parameters().size(), 40U);
+  std::size_t largest = 0, statistics = 0;
+  for (const auto& parameter : model->parameters())
+    largest = std::max(largest, parameter.elements());
+  for (const auto& buffer : model->buffers()) statistics += buffer.elements();
+  EXPECT_EQ(largest, 3200U * 1312);
+  EXPECT_EQ(statistics, 8128U);  // without the counters that torch keeps besides
+  EXPECT_EQ(parameters_of(*model) * sizeof(float), 110'278'272U) << "bytes of gradients";
 }
 
 /// A learner with memory of its own.
@@ -125,6 +140,67 @@ TEST(Learners, drop_out_by_the_key_alone) {
   c.learner->learn(batch, 1, 8, [](std::size_t) {});
   EXPECT_EQ(a.gradients, b.gradients);
   EXPECT_NE(a.gradients, c.gradients);
+}
+
+// What a GPU needs, where there is none: the net computes on copies.
+TEST(Learners, apart_from_their_homes_compute_the_same) {
+  for (const auto* model : {"cnn", "ctc-small"}) {
+    Alone here(model, {.dropout = 0}), apart(model, {.dropout = 0, .apart = true});
+    const auto data = open_data(std::string_view(model) == "cnn" ? "synthetic:6" : "tones:6", 1);
+    Batch batch;
+    for (std::uint32_t pass = 0; pass < 6; ++pass) {
+      const std::uint32_t which[] = {pass};
+      data.train->fill(which, batch);
+      std::size_t told = 0;
+      const Learner::Ready count = [&](std::size_t parameter) {
+        ++told;
+        EXPECT_EQ(apart.gradients[parameter], here.gradients[parameter]) << parameter;
+      };
+      // Two passes a step; after the second the parameters move on the host.
+      const bool is_last = pass % 2 == 1;
+      here.learner->learn(batch, 0.5F, 1, {});
+      apart.learner->learn(batch, 0.5F, 1, is_last ? count : Learner::Ready{});
+      EXPECT_EQ(told, is_last ? here.parameters.size() : 0);
+      EXPECT_EQ(apart.buffers, here.buffers);
+      if (!is_last) continue;
+      for (auto* learner : {&here, &apart})
+        for (std::size_t i = 0; i < learner->parameters.size(); ++i)
+          for (std::size_t k = 0; k < learner->parameters[i].size(); ++k)
+            learner->parameters[i][k] -= 0.001F * std::exchange(learner->gradients[i][k], 0.0F);
+    }
+    EXPECT_EQ(apart.learner->evaluate(batch).loss, here.learner->evaluate(batch).loss);
+  }
+}
+
+TEST(Learners, on_a_device_that_is_not_there_are_refused) {
+  EXPECT_THROW((void)find_model("tiny").make({.device = "cdua"}), Error);
+  if (std::string_view(torch_version()).starts_with("1.13")) {  // Debian's knows no GPU
+    EXPECT_THROW((void)find_model("tiny").make({.device = "cuda"}), Error);
+  }
+}
+
+TEST(Learners, of_sequences_learn_and_count_letters) {
+  Alone alone("ctc-small");
+  const auto data = open_data("tones:4", 1);
+  Batch batch;
+  const std::uint32_t which[] = {0, 1, 2, 3};
+  data.train->fill(which, batch);
+  double first = 0, last = 0;
+  for (int step = 0; step < 8; ++step) {
+    last = alone.learner->learn(batch, 0.25F, 1, [](std::size_t) {}).loss;
+    if (step == 0) first = last;
+    for (std::size_t i = 0; i < alone.parameters.size(); ++i)
+      for (std::size_t k = 0; k < alone.parameters[i].size(); ++k) {
+        alone.parameters[i][k] -= 0.005F * alone.gradients[i][k];
+        alone.gradients[i][k] = 0;
+      }
+  }
+  EXPECT_LT(last, 0.7 * first);
+  const auto score = alone.learner->evaluate(batch);
+  EXPECT_EQ(score.labels, batch.labels.size());
+  EXPECT_EQ(score.samples, 4U);
+  EXPECT_GT(score.errors, 0U);
+  EXPECT_NE(alone.buffers[0], std::vector<float>(alone.buffers[0].size())) << "statistics";
 }
 
 }  // namespace

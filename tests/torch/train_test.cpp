@@ -96,6 +96,15 @@ TEST(Train, many_workers_do_what_one_does_with_their_batches_together) {
   expect_workers_are_one(with(mlp, {"--transport", "tcp"}), 4, 8);
 }
 
+// Statistics of batch normalisation are of each worker's samples: after a comparison all have rank
+// 0's.
+TEST(Train, workers_stay_equal_with_batch_normalisation_and_sequences) {
+  const auto result = train({"--model", "ctc-small", "--data", "tones:16", "--batch", "2", "-p",
+                             "2", "--steps", "3", "--check", "1", "--lr", "0.001"});
+  EXPECT_EQ(result["parameters_xxh3"][0], result["parameters_xxh3"][1]);
+  EXPECT_LE(result["accuracy"], 1);
+}
+
 TEST(Train, several_passes_a_step_are_one_larger_batch) {
   const Folder whole, parts;
   const Words model{"--model", "mlp", "--data", "synthetic:100", "--steps",

@@ -274,7 +274,6 @@ TEST_F(TraceFile, a_full_disk_costs_records_not_counts) {
   // The limit on file sizes stands for the disk: both refuse to grow the file.
   const pid_t child = ::fork();
   if (child == 0) {
-    ::signal(SIGXFSZ, SIG_IGN);
     const rlimit limit{32 * kBlockBytes, 32 * kBlockBytes};
     ::setrlimit(RLIMIT_FSIZE, &limit);
     {

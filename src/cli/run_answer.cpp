@@ -33,8 +33,8 @@ void print_steps(const RunAnswer& answer, const TrainingRun& run) {
   using enum Align;
   const bool bars = std::any_of(answer.asked.begin(), answer.asked.end(),
                                 [](const auto& step) { return step.low_ms != step.high_ms; });
-  std::vector<Table::Column> columns{{"workers", right}, {"step", right},    {"synchronise", right},
-                                     {"x first", right}, {"exposed", right}, {"efficient", right}};
+  std::vector<Table::Column> columns{{"workers", right}, {"step", right},    {"sync", right},
+                                     {"x first", right}, {"exposed", right}, {"effic.", right}};
   if (run.steps > 0) columns.push_back({"run", right});
   columns.push_back({bars ? "expected" : "algorithm", bars ? right : left});
   Table table(std::move(columns));
@@ -49,7 +49,7 @@ void print_steps(const RunAnswer& answer, const TrainingRun& run) {
         percent(step.efficiency)};
     if (run.steps > 0) cells.push_back(seconds(step.run_s));
     cells.push_back(bars ? fmt::format("{} .. {}", time_ms(step.low_ms), time_ms(step.high_ms))
-                         : shortened(step.algorithm, run.steps > 0 ? 14 : 25));
+                         : shortened(step.algorithm, run.steps > 0 ? 16 : 26));
     table.add(std::move(cells));
   }
   fmt::print("{}\n", table.text());
@@ -64,7 +64,7 @@ void print_parts(const RunAnswer& answer) {
                {"beta", right},
                {"gamma", right},
                {"wait", right},
-               {"best scheme"},
+               {"best"},
                {"its step", right}});
   for (std::size_t i = 0; i < answer.asked.size(); ++i) {
     const auto& step = answer.asked[i];

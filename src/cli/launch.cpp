@@ -198,8 +198,9 @@ class Launch {
     if (status == 0 || stopping_) return;
     if (first_failure_ == kFine) first_failure_ = status;
     if (wanted_.elastic) {
-      fmt::print(stderr, "sinew launch: rank {} (pid {}) {}; {} go on\n", end.rank, end.pid,
-                 describe_end(end.status), group.running());
+      fmt::print(stderr, "sinew launch: rank {} (pid {}) {}{}\n", end.rank, end.pid,
+                 describe_end(end.status),
+                 group.running() > 0 ? fmt::format("; {} go on", group.running()) : "");
       return;
     }
     fmt::print(stderr, "sinew launch: rank {} (pid {}) {}{}\n", end.rank, end.pid,

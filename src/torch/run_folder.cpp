@@ -39,7 +39,7 @@ std::vector<trace::Trace> traces_of(const fs::path& folder) {
 
 std::unique_ptr<TrainTrace> open_trace(const TrainCommand& command, int rank, int size,
                                        TrainWatcher& watcher) {
-  if (command.folder.empty()) return nullptr;
+  if (command.folder.empty() || command.serves) return nullptr;
   try {
     fs::create_directories(command.folder);
     return std::make_unique<TrainTrace>((fs::path(command.folder) / trace_name(rank)).string(),
@@ -74,7 +74,9 @@ void write_result(const TrainCommand& command, const TrainResult& result) {
 
 void write_report(const TrainCommand& command) {
   const fs::path folder(command.folder);
-  const auto summary = report::summarize(trace::summarize(traces_of(folder)));
+  const auto traces = traces_of(folder);
+  if (traces.empty()) return;
+  const auto summary = report::summarize(trace::summarize(traces));
   const auto title = fmt::format("{} on {}", command.train.model, command.train.data);
   write_text(folder / "report.html", report::to_html(summary, title, command.line));
   write_text(folder / "report.md", report::to_markdown(summary, title, command.line));

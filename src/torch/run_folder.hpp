@@ -8,8 +8,8 @@
 
 namespace sinew {
 
-/// The trace of this worker; null without a folder. Where it cannot be made `watcher` is warned and
-/// the run goes on without.
+/// The trace of this worker; null without a folder, and with a server. Where it cannot be made
+/// `watcher` is warned and the run goes on without.
 std::unique_ptr<TrainTrace> open_trace(const TrainCommand& command, int rank, int size,
                                        TrainWatcher& watcher);
 
@@ -17,7 +17,8 @@ std::unique_ptr<TrainTrace> open_trace(const TrainCommand& command, int rank, in
 void write_beginning(const TrainCommand& command, int workers, int threads);
 /// result.json and workers.csv.
 void write_result(const TrainCommand& command, const TrainResult& result);
-/// report.html, report.md and report.json, from the traces of all workers, which are closed.
+/// report.html, report.md and report.json, from the traces of all workers, which are closed;
+/// without traces, none.
 void write_report(const TrainCommand& command);
 
 }  // namespace sinew

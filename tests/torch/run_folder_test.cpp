@@ -244,7 +244,7 @@ bool kill_and_compare(unsigned seed, bool compare) {
   std::mt19937 random(seed * 7919);
   const int workers = 3 + static_cast<int>(random() % (test::is_full() ? 6 : 2));
   const bool is_tiny = random() % 2 == 0;
-  const int steps = is_tiny ? 600 : 60;
+  const int steps = is_tiny ? 4000 : 100;
   Words model{"train", "--json", "--log", "silent", "--threads", "1"};
   if (is_tiny)
     model = with(model, {"--model", "tiny", "--global-batch", std::to_string(16 * workers)});

@@ -74,9 +74,10 @@ void write_result(const TrainCommand& command, const TrainResult& result) {
 
 void write_report(const TrainCommand& command) {
   const fs::path folder(command.folder);
-  const auto traces = traces_of(folder);
+  auto traces = traces_of(folder);
   if (traces.empty()) return;
-  const auto summary = report::summarize(trace::summarize(traces));
+  const auto profile = trace::summarize_in_place(traces);
+  const auto summary = report::summarize(profile, traces);
   const auto title = fmt::format("{} on {}", command.train.model, command.train.data);
   write_text(folder / "report.html", report::to_html(summary, title, command.line));
   write_text(folder / "report.md", report::to_markdown(summary, title, command.line));

@@ -96,7 +96,7 @@ class Worker {
  private:
   void one_task(const WorkerTask& task) {
     auto begin = SteadyClock::now();
-    const Learner::Ready nobody;
+    const Learner::Ready nobody = [](std::size_t) {};  // an empty one: more passes follow
     const auto score = learner_.learn(batch_, task.scale, task.random_key, nobody);
     totals_.compute_s += seconds_since(begin);
     begin = SteadyClock::now();

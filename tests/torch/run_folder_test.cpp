@@ -212,8 +212,9 @@ Killed kill_one(unsigned seed, const RunFolder& folder, const Words& run, int wo
   killed.result = nlohmann::json::parse(ran.out, nullptr, false);
   EXPECT_TRUE(killed.result.is_object()) << ran.out << ran.err;
   killed.hit = killed.result.contains("lost");
-  if (killed.hit)
+  if (killed.hit) {
     EXPECT_TRUE(test::has(ran.err, fmt::format("worker {} is gone", killed.victim))) << ran.err;
+  }
   expect_gone(folder);
   expect_tidy(folder);
   return killed;

@@ -18,9 +18,9 @@ class LargeBuffer {
   LargeBuffer() = default;
   /// Not initialised.
   explicit LargeBuffer(std::size_t elements) : elements_(elements) {
-    constexpr std::size_t kLine = 64, kHugePage = std::size_t{2} << 20;
+    constexpr std::size_t kCacheLine = 64, kHugePage = std::size_t{2} << 20;
     const bool huge = elements * sizeof(T) >= kHugePage;
-    const auto alignment = huge ? kHugePage : kLine;
+    const auto alignment = huge ? kHugePage : kCacheLine;
     const auto bytes = (elements * sizeof(T) + alignment) / alignment * alignment;
     memory_.reset(static_cast<T*>(std::aligned_alloc(alignment, bytes)));
     if (memory_ == nullptr) throw std::bad_alloc();

@@ -35,9 +35,9 @@ Profile two_ranks() {
     rank.command = "./train --lr 0.1";
     rank.closed = true;
     rank.elapsed_ns = 10e9;
-    rank.rows[{"MPI_Allreduce", 1, 8, -1, "", ""}] = totals(100, 800, 1e9);
-    rank.rows[{"MPI_Allreduce", 1, 4000, -1, "", ""}] = totals(2, 8000, 2e9);
-    if (number == 0) rank.rows[{"MPI_Send", 1, 500, 1, "", ""}] = totals(3, 1500, 0.5e9);
+    rank.rows[{"MPI_Allreduce", 1, 8, -1, 0, "", ""}] = totals(100, 800, 1e9);
+    rank.rows[{"MPI_Allreduce", 1, 4000, -1, 0, "", ""}] = totals(2, 8000, 2e9);
+    if (number == 0) rank.rows[{"MPI_Send", 1, 500, 1, 0, "", ""}] = totals(3, 1500, 0.5e9);
     for (const auto& [key, row] : rank.rows) {
       rank.routines[key.routine].add(row);
       rank.all.add(row);

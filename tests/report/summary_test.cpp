@@ -128,7 +128,7 @@ TEST(Summary, ranks_that_met_a_different_number_of_times_contradict) {
   profile.communicators[1] = {"world", "0-1", 2};
   EXPECT_TRUE(summarize(profile).disagreements.empty());
   for (auto* const rows : {&profile.ranks[0].rows, &profile.rows})
-    (*rows)[{"MPI_Allreduce", 1, 8, -1, "", ""}].calls += 1;
+    (*rows)[{"MPI_Allreduce", 1, 8, -1, 0, "", ""}].calls += 1;
   profile.routines["MPI_Allreduce"].calls += 1;
   const auto summary = summarize(profile);
   ASSERT_EQ(summary.disagreements.size(), 1U);

@@ -24,7 +24,7 @@ struct StepPhase {
   Split split;                                                 // mean of an iteration
   double median_s = 0, p95_s = 0, longest_s = 0, error_s = 0;  // error: of the mean, 95 %
   double wire_bytes = 0;                                       // mean of an iteration and rank
-  std::string pattern;  // "2 x MPI_Allreduce, MPI_Bcast": calls of an iteration of rank 0
+  std::string pattern = {};  // "2 x MPI_Allreduce, MPI_Bcast": calls of an iteration of rank 0
 };
 
 struct Steps {

@@ -43,7 +43,9 @@ TEST(TrainServer, that_waits_for_all_takes_the_steps_that_workers_take_together)
     EXPECT_EQ(served.steps, 40U);
     ASSERT_EQ(served.workers.size(), static_cast<std::size_t>(workers));
     for (const auto& worker : served.workers) EXPECT_EQ(worker.batches, 40);
-    if (workers <= 2) EXPECT_EQ(served.hashes[0], together.hashes[0]) << "one order of adding";
+    if (workers <= 2) {
+      EXPECT_EQ(served.hashes[0], together.hashes[0]) << "one order of adding";
+    }
   }
 }
 

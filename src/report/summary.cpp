@@ -198,14 +198,16 @@ std::vector<std::string> disagreements_of(const Profile& profile) {
 
 std::string percent(double share) { return fmt::format("{:.0f} %", 100 * share); }
 
-std::string verdict_of(const Summary& summary) {
-  if (summary.routines.empty())
+std::string verdict_of(const Summary& summary, const Profile& profile) {
+  if (summary.routines.empty()) {
+    std::uint64_t recorded = 0;
+    for (const auto& rank : profile.ranks) recorded += rank.all.calls;
     return fmt::format(
         "No communication was captured: {}.",
-        summary.calls == 0
+        recorded == 0
             ? "no rank called anything that is recorded"
-            : fmt::format("the {} recorded calls ask or compute, none sends or waits",
-                          summary.calls));
+            : fmt::format("the {} recorded calls ask or compute, none sends or waits", recorded));
+  }
   const auto& costliest = summary.routines.front();
   auto text = fmt::format("{} {} spent {} of {:.3g} s communicating, most of it in {} ({})",
                           summary.ranks.size(), summary.ranks.size() == 1 ? "rank" : "ranks",
@@ -286,7 +288,7 @@ Summary sums_of(const Profile& profile) {
 
 /// What the figures mean, when all are there.
 void conclude(Summary& summary, const Profile& profile) {
-  summary.verdict = verdict_of(summary);
+  summary.verdict = verdict_of(summary, profile);
   summary.findings = find_all(profile);
   auto more = find_performance(summary);
   summary.findings.insert(summary.findings.end(), std::make_move_iterator(more.begin()),

@@ -143,8 +143,8 @@ Backend::Backend(const c10::intrusive_ptr<c10d::Store>& store, int rank, int siz
   options.timeout = timeout_;
   try {
     options.observer = process_trace(rank, size);
-    lane_ = std::make_shared<Lane>(
-        join_by_store(std::make_shared<TorchStore>(store), rank, size, options), options);
+    lane_ = Lane::make(join_by_store(std::make_shared<TorchStore>(store), rank, size, options),
+                       options);
   } catch (const Error& error) {
     throw BackendError(
         error, c10::str("rank ", rank, " of ", size, " cannot join its group: ", error.what()));

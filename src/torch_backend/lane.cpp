@@ -46,6 +46,19 @@ class Lane::Abortable final : public Decorated {
   std::string why_;
 };
 
+namespace {
+thread_local bool is_lane_thread = false;
+}
+
+std::shared_ptr<Lane> Lane::make(std::unique_ptr<Transport> transport, const Options& options) {
+  return {new Lane(std::move(transport), options), [](Lane* lane) {
+            if (is_lane_thread)
+              std::thread([lane] { delete lane; }).detach();
+            else
+              delete lane;
+          }};
+}
+
 Lane::Lane(std::unique_ptr<Transport> transport, const Options& options)
     : timeout_(options.timeout), communicator_([&] {
         auto abortable = std::make_unique<Abortable>(std::move(transport));
@@ -85,6 +98,7 @@ void Lane::wake_thread() {
 void Lane::abort(const std::string& why) { abortable_->request(why); }
 
 void Lane::run_thread() {
+  is_lane_thread = true;
   std::unique_lock lock(mutex_);
   while (true) {
     ++idle_;

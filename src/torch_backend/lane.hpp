@@ -26,6 +26,9 @@ struct LaneTask {
 
 class Lane {
  public:
+  /// Who lets go of the last reference may be a thread of a lane's own (garbage that Python
+  /// collects there, say), which cannot wait for its own end: then another thread ends the lane.
+  static std::shared_ptr<Lane> make(std::unique_ptr<Transport> transport, const Options& options);
   Lane(std::unique_ptr<Transport> transport, const Options& options);
   Lane(const Lane&) = delete;
   Lane& operator=(const Lane&) = delete;

@@ -99,10 +99,10 @@ void warn(Profile& profile, const Trace& trace, const RankProfile& rank) {
     profile.warnings.push_back(fmt::format("{}: {}", who, problem));
 }
 
-/// Of a message by its tag, as the profiler was told; of our own exchanges as they say themselves,
-/// such as ALLTOALL_SPLIT.
+/// Of a message by its tag, as the profiler was told; of our own exchanges as whoever recorded them
+/// said, or as they say themselves, such as ALLTOALL_SPLIT.
 std::string label_of(const Trace& trace, const Key& key) {
-  if (key.kind != static_cast<std::uint8_t>(EventKind::collective))
+  if (key.kind != static_cast<std::uint8_t>(EventKind::collective) || key.label != 0)
     return text_of(trace, NoteKind::label, key.label);
   const auto role = text_of(trace, NoteKind::label, key.tag);
   if (role.empty()) return "";

@@ -93,7 +93,7 @@ TEST(CalibrateVerb, a_check_needs_the_ranks_and_the_transport_of_the_model) {
   const auto made =
       sinew({"calibrate", "-p", "2", "--rounds", "1", "--most", "2K", "--force", "-o", file});
   ASSERT_EQ(made.status, 0) << made.err;
-  expect_error({"calibrate", "--check", file, "-p", "3", "--force"}, 2,
+  expect_error({"calibrate", "--check", file, "--transport", "tcp", "--force"}, 2,
                "this model is of 2 ranks over shm; check it with -p 2 --transport shm");
   expect_error({"predict", "allreduce", "--net", file, "--transport", "tcp"}, 2,
                "this network was measured over shm, not tcp");

@@ -17,7 +17,8 @@ std::set<std::string> labels_of(const std::string& scheme) {
   std::string folder = (std::filesystem::temp_directory_path() / "sinew-labels-XXXXXX").string();
   if (::mkdtemp(folder.data()) == nullptr) return {"no folder"};
   const auto complaint = test::on_ranks(2, [&](Communicator& communicator) -> std::string {
-    const auto observer = trace_to(folder, communicator.rank(), 2);
+    const auto observer =
+        trace_to(folder + "/" + std::to_string(communicator.rank()), communicator.rank(), 2);
     communicator.observe(observer.get());
     Compressor compressor(communicator, find_scheme(scheme), 1000, {.target_items = 20});
     for (std::uint64_t step = 0; step < 3; ++step)
@@ -28,8 +29,8 @@ std::set<std::string> labels_of(const std::string& scheme) {
   EXPECT_EQ(complaint, "");
   std::set<std::string> labels;
   std::vector<trace::Trace> traces;
-  for (const auto& entry : std::filesystem::directory_iterator(folder))
-    traces.push_back(trace::read_trace_file(entry.path().string()));
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(folder))
+    if (entry.is_regular_file()) traces.push_back(trace::read_trace_file(entry.path().string()));
   for (const auto& [key, totals] : trace::summarize(traces).rows)
     if (trace::is_communication(key.routine) && key.routine != "send" && key.routine != "recv")
       labels.insert(key.label);

@@ -198,7 +198,7 @@ void expect_refused(Words words, int status, const std::string& part) {
 }
 
 TEST(Train, says_what_is_wrong_with_what_it_was_told) {
-  expect_refused({"--modle", "mlp"}, 2, "did you mean '--model'?");
+  expect_refused({"--modell", "mlp"}, 2, "did you mean '--model'?");
   expect_refused({"--model", "mpl", "--steps", "1"}, 2, "did you mean 'mlp'?");
   expect_refused({"--steps", "1", "--compress", "oktopk:7"}, 2, "not in (0, 1]");
   expect_refused({"--steps", "1", "--resume"}, 2, "--output");

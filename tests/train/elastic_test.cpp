@@ -221,7 +221,7 @@ TEST(Elastic, without_it_all_end_with_one_story_and_the_checkpoint_stands) {
   for (const int rank : {0, 1, 3}) {
     const auto& lines = all[static_cast<std::size_t>(rank)].lines;
     ASSERT_EQ(lines.size(), 2U) << rank;
-    EXPECT_TRUE(lines[1].starts_with("peer_lost step ")) << lines[1];
+    EXPECT_TRUE(lines[1].starts_with("peer lost step ")) << lines[1];
     EXPECT_NE(lines[1].find("rank 2"), std::string::npos) << lines[1];
     EXPECT_NE(lines[1].find("stands; --elastic goes on"), std::string::npos) << lines[1];
   }

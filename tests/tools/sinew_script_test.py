@@ -69,7 +69,7 @@ class SinewScript(unittest.TestCase):
         (self.bin / "sudo").unlink()
         result = self.sinew("list")
         self.assertEqual((result.returncode, result.stdout), (3, ""))
-        self.assertRegex(result.stderr, r"apt-get install -y --no-install-recommends g\+\+ .*libgloo-dev .*dataset-fashion-mnist\n")
+        self.assertRegex(result.stderr, r"apt-get install -y --no-install-recommends g\+\+ .*libgloo-dev .*dataset-fashion-mnist .*\n")
         self.assertEqual(self.calls("apt-get"), [])
 
     def test_fetches_package_lists_only_when_an_install_fails(self):

@@ -10,6 +10,7 @@ is all that changes in a program. Ranks may come from ``sinew launch``, ``mpirun
 marks iterations and phases, ``sinew_torch.errors`` is what goes wrong.
 """
 
+import atexit
 import os
 
 from . import _place
@@ -31,6 +32,8 @@ if _backend.torch_version().split(".")[:2] != torch.__version__.split(".")[:2]:
 def _register():
     if hasattr(dist.Backend, "SINEW"):
         return
+    # Groups that DDP still holds at the end have threads, which the ending interpreter would abort.
+    atexit.register(_backend.stop_all)
     if torch.__version__ >= "2":
         dist.Backend.register_backend("sinew", _backend.create, devices=["cpu", "cuda"])
     else:

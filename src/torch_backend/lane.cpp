@@ -48,15 +48,31 @@ class Lane::Abortable final : public Decorated {
 
 namespace {
 thread_local bool is_lane_thread = false;
-}
+std::mutex all_mutex;
+std::vector<std::weak_ptr<Lane>> all_lanes;
+}  // namespace
 
 std::shared_ptr<Lane> Lane::make(std::unique_ptr<Transport> transport, const Options& options) {
-  return {new Lane(std::move(transport), options), [](Lane* lane) {
-            if (is_lane_thread)
-              std::thread([lane] { delete lane; }).detach();
-            else
-              delete lane;
-          }};
+  std::shared_ptr<Lane> made(new Lane(std::move(transport), options), [](Lane* lane) {
+    if (is_lane_thread)
+      std::thread([lane] { delete lane; }).detach();
+    else
+      delete lane;
+  });
+  const std::scoped_lock lock(all_mutex);
+  std::erase_if(all_lanes, [](const auto& lane) { return lane.expired(); });
+  all_lanes.push_back(made);
+  return made;
+}
+
+void Lane::stop_all() {
+  std::vector<std::weak_ptr<Lane>> lanes;
+  {
+    const std::scoped_lock lock(all_mutex);
+    lanes.swap(all_lanes);
+  }
+  for (const auto& each : lanes)
+    if (const auto lane = each.lock()) lane->stop();
 }
 
 Lane::Lane(std::unique_ptr<Transport> transport, const Options& options)
@@ -68,7 +84,7 @@ Lane::Lane(std::unique_ptr<Transport> transport, const Options& options)
   threads_.emplace_back([this] { run_thread(); });
 }
 
-Lane::~Lane() {
+void Lane::stop() {
   std::unique_lock lock(mutex_);
   stop_ = true;
   issued_.notify_all();

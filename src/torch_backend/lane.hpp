@@ -32,8 +32,13 @@ class Lane {
   Lane(std::unique_ptr<Transport> transport, const Options& options);
   Lane(const Lane&) = delete;
   Lane& operator=(const Lane&) = delete;
-  /// Finishes what was issued; whatever cannot be finished fails by its deadline.
-  ~Lane();
+  ~Lane() { stop(); }
+
+  /// Finishes what was issued, and has no threads from then on; whatever cannot be finished fails
+  /// by its deadline.
+  void stop();
+  /// Every lane there is: before an interpreter ends, which ends threads that ask for it.
+  static void stop_all();
 
   /// `waited_for`: whoever issues it will call help_until() at once, so nobody else is woken.
   void issue(LaneTask task, bool waited_for = false);

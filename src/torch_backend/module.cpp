@@ -9,6 +9,7 @@
 #include "runtime/environment.hpp"
 #include "torch_backend/compressed.hpp"
 #include "torch_backend/job_trace.hpp"
+#include "torch_backend/lane.hpp"
 
 namespace py = pybind11;
 
@@ -236,6 +237,7 @@ void define_module(py::module_& m) {
   m.doc() = "The torch.distributed backend `sinew`; use it by `import sinew_torch`.";
   m.def("create", &create, py::arg("store"), py::arg("rank"), py::arg("size"), py::arg("timeout"));
   m.def("abort", [](const BasePtr& group) { ours(group)->abort(); });
+  m.def("stop_all", &Lane::stop_all, py::call_guard<py::gil_scoped_release>());
   m.def("is_ours",
         [](const BasePtr& group) { return dynamic_cast<Backend*>(group.get()) != nullptr; });
   m.def("set_error_types", [](const py::dict& types) {

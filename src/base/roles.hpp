@@ -7,9 +7,9 @@
 
 namespace sinew {
 
-inline constexpr std::string_view kRoles[] = {"balance", "counts",     "dense", "gather",
-                                              "items",   "p",          "q",     "regions",
-                                              "split",   "thresholds", "values"};
+inline constexpr std::string_view kRoles[] = {"agree",   "balance", "counts",     "dense",
+                                              "gather",  "items",   "p",          "q",
+                                              "regions", "split",   "thresholds", "values"};
 
 /// No number that a user is likely to choose.
 constexpr std::uint64_t role_tag(std::string_view role) noexcept {

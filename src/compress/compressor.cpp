@@ -7,6 +7,7 @@
 
 #include <sinew/compression.hpp>
 #include <sinew/error.hpp>
+#include "base/roles.hpp"
 #include "base/text.hpp"
 #include "compress/quality.hpp"
 #include "kernel/select.hpp"
@@ -60,7 +61,8 @@ std::uint64_t hash_options(const SchemeInfo& scheme, const CompressionOptions& o
 void agree_on_arguments(Communicator& communicator, const std::vector<std::uint64_t>& mine) {
   constexpr std::string_view kWhat[] = {"elements", "items to send", "tensors", "options"};
   std::vector<std::uint64_t> all(mine.size() * static_cast<std::size_t>(communicator.size()));
-  communicator.allgather(std::span<const std::uint64_t>(mine), std::span(all));
+  communicator.allgather(std::span<const std::uint64_t>(mine), std::span(all),
+                         {.tag = role_tag("agree")});
   for (std::size_t rank = 1; rank < all.size() / mine.size(); ++rank)
     for (std::size_t i = 0; i < mine.size(); ++i) {
       const auto theirs = all[rank * mine.size() + i];

@@ -343,6 +343,7 @@ WorkPtr Backend::allgather_coalesced(TensorLists& outputs, Tensors& inputs,
     TensorLists one(1);
     for (auto& list : outputs) one.front().push_back(list.at(i));
     Tensors input{inputs[i]};
+    if (last) last->wait();  // works may end out of order, and the caller sees only the last
     last = allgather(one, input, options);
   }
   return last;

@@ -41,6 +41,11 @@ def reads_torch(path):
                      path.read_text(encoding="utf-8")) is not None
 
 
+def flags_of(command):
+    """Without the compiler and what launches it."""
+    return command[next(i for i, word in enumerate(command) if word.startswith("-")):]
+
+
 def main():
     if len(sys.argv) != 4:
         sys.exit(__doc__)
@@ -48,7 +53,8 @@ def main():
     if not shutil.which(clang_tidy):
         sys.exit(f"{clang_tidy} is missing: apt-get install {clang_tidy}")
     # clang-tidy knows no CUDA as new as today's.
-    sources = [path for path in load_commands(build)
+    commands = load_commands(build)
+    sources = [path for path in commands
                if path.is_relative_to(root / "src") and path.suffix == ".cpp"
                and not reads_torch(path)]
     if os.environ.get("SINEW_FULL", "") in ("", "0"):
@@ -58,8 +64,9 @@ def main():
     if not sources:
         sys.exit(SKIPPED)
     # The flags are the compiler's, which may not be clang.
-    command = [clang_tidy, "-p", build, "--quiet", "--extra-arg=-Wno-unknown-warning-option"]
-    bad = list(failures({path: [*command, str(path)] for path in sources}))
+    command = [clang_tidy, "--quiet", "--extra-arg=-Wno-unknown-warning-option"]
+    bad = list(failures({path: [*command, str(path), "--", *flags_of(commands[path])]
+                         for path in sources}))
     for path, output in bad:
         print(f"{path.relative_to(root)}:\n{output}")
     print(f"{len(sources) - len(bad)} of {len(sources)} files are tidy")

@@ -160,6 +160,12 @@ body {{ font: 16px/1.5 system-ui, sans-serif; max-width: 44rem; margin: 2rem aut
 table {{ border-collapse: collapse; }}
 td, th {{ padding: .25rem .75rem; text-align: right; border-bottom: 1px solid #8886; }}
 td:first-child, th:first-child {{ text-align: left; }}
+body {{ background: #fff; color: #1b1f23; }}
+a {{ color: #0550ae; }}
+@media (prefers-color-scheme: dark) {{
+body {{ background: #14171a; color: #e6e6e6; }}
+a {{ color: #9ecbff; }}
+}}
 </style></head><body><main>
 <h1>{0} and {1}</h1>
 <p><strong>{2}</strong></p>
@@ -173,7 +179,7 @@ td:first-child, th:first-child {{ text-align: left; }}
 <a href="oktopk/report.html">{1}</a>.</p>
 </main></body></html>
 )",
-      c.first, c.second, c.verdict, html_row({"", c.first, c.second}, "th"), figures,
+      c.first, c.second, c.verdict, html_row({"figure", c.first, c.second}, "th"), figures,
       html_row(predicted_titles(c), "th"), predicted, assumption(c));
 }
 

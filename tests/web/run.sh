@@ -22,5 +22,8 @@ profiles=$source/tests/data/profiles
 "$sinew" draw allreduce --algo ring -p 4 --format html >"$work/ring.html"
 rm -rf "$work/seeds" && "$seed_trace" "$work/seeds"
 "$sinew" report "$work/seeds" --link 25GB/s --net alpha=5us,bw=25GB/s --format html >"$work/seeds.html"
-"$sinew" report "$work/seeds" "$work/seeds" --format html >"$work/two.html"
+# A long name without a place to break it must not widen the page.
+again=$work/seeds_once_more_with_every_rank_on_one_host_and_a_name_that_does_not_end
+rm -rf "$again" && cp -r "$work/seeds" "$again"
+"$sinew" report "$work/seeds" "$again" --format html >"$work/two.html"
 node "$source/tests/web/pages.mjs" "$work" "$work"/{training,mpip,ring,seeds,two}.html

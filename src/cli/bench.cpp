@@ -97,22 +97,32 @@ std::vector<std::string> peers_of(const BenchOptions& o) {
   return peers;
 }
 
-void print_explanation(std::FILE* to, const bench::Case& what, int ranks,
-                       const std::vector<Candidate>& candidates) {
-  fmt::print(to, "# {} of {} on {} ranks: estimated cost of each algorithm\n",
-             bench::name(what.collective), human_bytes(what.bytes), ranks);
-  for (const auto& candidate : candidates)
-    if (candidate.refused.empty())
-      fmt::print(to, "#   {:<20} {:>12.2f} us\n", candidate.algorithm, candidate.estimated_us);
-    else
-      fmt::print(to, "#   {:<20} {:>12}    {}\n", candidate.algorithm, "-", candidate.refused);
-}
-
 struct Ours {
   std::string contender, algorithm;
   BenchSetup setup{};
   std::string knob{}, value{};  // what a sweep varies
 };
+
+// What was predicted of each algorithm, and what those that took part were measured to take.
+void print_explanation(std::FILE* to, const bench::Result& result, int ranks,
+                       const std::vector<Candidate>& candidates, const std::vector<Ours>& ours) {
+  const auto& what = result.what;
+  fmt::print(to, "# {} of {} on {} ranks: estimated cost of each algorithm, and measured\n",
+             bench::name(what.collective), human_bytes(what.bytes), ranks);
+  for (const auto& candidate : candidates) {
+    if (!candidate.refused.empty()) {
+      fmt::print(to, "#   {:<20} {:>12}    {}\n", candidate.algorithm, "-", candidate.refused);
+      continue;
+    }
+    std::string measured;
+    for (const auto& one : ours)
+      if (const auto times = bench::over_rounds(result, one.contender);
+          times && one.algorithm == candidate.algorithm)
+        measured = fmt::format(" {:>12.2f} us", times->p50_us);
+    fmt::print(to, "#   {:<20} {:>12.2f} us{}\n", candidate.algorithm, candidate.estimated_us,
+               measured);
+  }
+}
 
 // The same ranks once for each value.
 std::vector<Ours> swept(const Ours& one, const Sweep& sweep) {
@@ -145,9 +155,13 @@ std::vector<Ours> our_contenders(const BenchOptions& o,
     const auto world = parse_world(read_text(o.setup.schedule));
     return {{"sinew", world.ranks.front().name}};
   }
-  if (o.algorithm == "auto") return {{"sinew", ""}};
+  std::vector<Ours> result;
   std::set<std::string> names;
   for (const auto wanted : split(o.algorithm, ',')) {
+    if (wanted == "auto") {
+      result.assign(1, {"sinew", ""});
+      continue;
+    }
     const auto before = names.size();
     for (const auto collective : collectives)
       for (const auto& algorithm : algorithms()) {
@@ -160,7 +174,6 @@ std::vector<Ours> our_contenders(const BenchOptions& o,
     if (names.size() == before)
       find_algorithm(collective_of(collectives.front()), wanted);  // throws, with a suggestion
   }
-  std::vector<Ours> result;
   for (const auto& name : names) result.push_back({"sinew:" + name, name});
   return result;
 }
@@ -256,8 +269,8 @@ class Run {
       const auto result = measure(what);
       progress_.clear();
       if (o_.explain)
-        print_explanation(style_ == BenchStyle::nccl ? stdout : stderr, what, ranks,
-                          candidates_for(what, ranks, setup_of(o_)));
+        print_explanation(style_ == BenchStyle::nccl ? stdout : stderr, result, ranks,
+                          candidates_for(what, ranks, setup_of(o_)), ours);
       for (const auto& one : ours) {
         if (!add_row(result, one)) continue;
         auto& row = rows_.back();
@@ -290,6 +303,7 @@ class Run {
                    ? "shared"
                    : std::string(candidates_for(what, result.ranks, one.setup).front().algorithm);
     rows_.push_back(make_row(o_, result, one.contender, chosen, peers_));
+    rows_.back().automatic = one.algorithm.empty();
     return true;
   }
 

@@ -173,7 +173,9 @@ std::optional<int> parse_bench(BenchOptions& o, int argc, char** argv) {
   app.add_option("-o", o.folder, "run folder: bench.json is written there");
   app.add_flag("--json", o.json, "the same as --style json");
   app.add_flag("--percentiles", o.percentiles, "show min and p99 too");
-  app.add_flag("--explain", o.explain, "show every candidate algorithm with its estimated cost");
+  app.add_flag("--explain", o.explain,
+               "show every candidate algorithm with its estimated cost, and measured "
+               "where it took part");
   app.add_flag("--rewrite", o.rewrite, "ranks rewrite their input between samples, untimed");
   app.add_flag("--out-of-place", o.apart, "allreduce into another buffer");
   app.add_flag("--no-pull", o.no_pull, "do not let ranks read each other's memory");

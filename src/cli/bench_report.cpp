@@ -66,6 +66,7 @@ Json row_json(const BenchRow& row) {
                    {"p99_us", rounded(times.p99_us)}};
   Json json{{"collective", row.collective},
             {"algorithm", row.algorithm},
+            {"auto", row.automatic},
             {"transport", row.transport},
             {"ranks", row.ranks},
             {"bytes", row.bytes},

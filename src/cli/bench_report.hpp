@@ -15,6 +15,7 @@ namespace sinew {
 
 /// One measured cell: ours, and the peers that ran beside it.
 struct BenchRow {
+  bool automatic = false;  // the library chose the algorithm
   std::string collective, algorithm, transport, buffers;
   std::string emulate;  // the network that was emulated, or ""
   int ranks = 0, root = 0;

@@ -98,11 +98,13 @@ void Group::start(const Launcher& launcher, double deadline_s) {
 }
 
 bool Group::play(const Command& command, double deadline_s) {
+  if (dead_) throw std::runtime_error("its ranks failed before");
   control_.post(command);
   const std::string where =
       " in " + describe(command.what) + ", round " + std::to_string(command.round + 1);
   const auto fail = [&](const std::string& story) {
     kill();
+    dead_ = true;
     throw std::runtime_error(story);
   };
   const Countdown deadline(deadline_s);

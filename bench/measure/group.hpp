@@ -24,7 +24,8 @@ class Group {
   [[nodiscard]] const ControlOwner& control() const noexcept { return control_; }
 
   /// One turn. False when the contender does not support the case. Throws std::runtime_error with
-  /// a story when a rank failed, died or is stuck; the group is then dead.
+  /// a story when a rank failed, died or is stuck; the group is then dead, and says so when asked
+  /// again.
   bool play(const Command& command, double deadline_s);
 
  private:
@@ -46,6 +47,7 @@ class Group {
   int ranks_;
   ControlOwner control_;
   Fd output_;
+  bool dead_ = false;
   std::vector<Child> children_;
   std::vector<Fd> members_;  // by rank
 };

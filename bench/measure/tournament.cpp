@@ -1,6 +1,8 @@
 #include "measure/tournament.hpp"
 
+#include <algorithm>
 #include <exception>
+#include <stdexcept>
 
 #include "measure/probe.hpp"
 
@@ -8,7 +10,8 @@ namespace sinew::bench {
 
 bool Tournament::add(const ContenderSpec& spec) {
   try {
-    groups_.push_back(std::make_unique<Group>(spec.name, ranks_, spec.launch, patience_.start_s));
+    players_.push_back(
+        {spec.name, std::make_shared<Group>(spec.name, ranks_, spec.launch, patience_.start_s)});
     return true;
   } catch (const std::exception& error) {
     failures_.push_back({.contender = spec.name, .story = error.what()});
@@ -16,9 +19,18 @@ bool Tournament::add(const ContenderSpec& spec) {
   }
 }
 
-Turn Tournament::take_turn(Group& group, const Command& command) {
+void Tournament::add_variation(std::string name, std::string_view of, Variation variation) {
+  const auto at = std::ranges::find(players_, of, &Player::name);
+  if (at == players_.end()) throw std::invalid_argument("no contender " + std::string(of));
+  auto group = at->group;
+  players_.push_back({std::move(name), std::move(group), std::move(variation)});
+}
+
+Turn Tournament::take_turn(const Player& player, Command command) {
+  auto& group = *player.group;
   Turn turn;
-  turn.contender = group.name();
+  turn.contender = player.name;
+  if (player.variation) player.variation(command.what);
   try {
     if (group.play(command, command.limits.budget_s + patience_.turn_s)) {
       turn.samples_us = group.control().samples_us();
@@ -41,13 +53,12 @@ Result Tournament::play(const Case& what, int rounds, const Limits& limits) {
   for (int number = 0; number < rounds; ++number) {
     Round round;
     round.probe_before_us = flag_half_round_trip_us();
-    const std::size_t players = groups_.size();
-    for (std::size_t i = 0; i < players; ++i) {
-      auto& group = groups_[(i + static_cast<std::size_t>(number)) % players];
-      round.turns.push_back(take_turn(*group, {.what = what, .limits = limits, .round = number}));
+    for (std::size_t i = 0; i < players_.size(); ++i) {
+      const auto& player = players_[(i + static_cast<std::size_t>(number)) % players_.size()];
+      round.turns.push_back(take_turn(player, {.what = what, .limits = limits, .round = number}));
     }
-    std::erase_if(groups_, [&](const auto& group) {
-      return round.turn(group->name())->outcome == Outcome::failed;
+    std::erase_if(players_, [&](const auto& player) {
+      return round.turn(player.name)->outcome == Outcome::failed;
     });
     round.probe_after_us = flag_half_round_trip_us();
     result.rounds.push_back(std::move(round));
@@ -57,7 +68,7 @@ Result Tournament::play(const Case& what, int rounds, const Limits& limits) {
 
 std::vector<std::string> Tournament::in_play() const {
   std::vector<std::string> names;
-  for (const auto& group : groups_) names.push_back(group->name());
+  for (const auto& player : players_) names.push_back(player.name);
   return names;
 }
 

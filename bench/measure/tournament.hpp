@@ -2,6 +2,7 @@
 // to all of them.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -33,6 +34,11 @@ class Tournament {
 
   /// False when it did not start; failures() says why.
   bool add(const ContenderSpec& spec);
+  /// A contender that is the ranks of another one, given a case that differs in its options: in the
+  /// same processes and the same memory. Which physical pages a process got may change times by
+  /// several times, so this is how algorithms of one library compare.
+  using Variation = std::function<void(Case&)>;
+  void add_variation(std::string name, std::string_view of, Variation variation);
 
   /// `rounds` rounds in which every contender still in play has one turn, the first a different
   /// one each round. A contender that dies or hangs is out, and the rest go on.
@@ -42,11 +48,17 @@ class Tournament {
   [[nodiscard]] const std::vector<Failure>& failures() const noexcept { return failures_; }
 
  private:
-  Turn take_turn(Group& group, const Command& command);
+  struct Player {
+    std::string name;
+    std::shared_ptr<Group> group;
+    Variation variation{};
+  };
+
+  Turn take_turn(const Player& player, Command command);
 
   int ranks_;
   Patience patience_;
-  std::vector<std::unique_ptr<Group>> groups_;
+  std::vector<Player> players_;
   std::vector<Failure> failures_;
 };
 

@@ -249,8 +249,18 @@ class Run {
     return sweep.knob.empty() ? ours : swept(ours.front(), sweep);
   }
 
+  // Algorithms take turns in one set of ranks; what else is swept needs ranks of its own.
   static void add_ours(bench::Tournament& tournament, const std::vector<Ours>& ours, int ranks) {
     for (const auto& one : ours) {
+      if (&one != ours.data() && one.knob.empty()) {
+        tournament.add_variation(one.contender, ours.front().contender,
+                                 [algorithm = one.algorithm](bench::Case& what) {
+                                   auto mine = from_options(what.options);
+                                   mine.algorithm = algorithm;
+                                   what.options = to_options(mine);
+                                 });
+        continue;
+      }
       if (!tournament.add({one.contender, sinew_ranks(one.setup)}))
         throw Error(Errc::system, fmt::format("{} ranks did not start: {}", ranks,
                                               tournament.failures().back().story));

@@ -21,8 +21,12 @@ namespace sinew {
 struct Options {
   std::chrono::nanoseconds timeout = std::chrono::minutes(5);  // of every wait
   bool deterministic = false;     // only algorithms that combine in rank order
-  std::string algorithm{};        // for every collective that has it; "": choose by cost
+  std::string algorithm{};        // for every collective that has it; "": the one predicted fastest
   std::uint64_t chunk_bytes = 0;  // pipelining; 0: choose
+  /// What algorithms are chosen by, as text (docs/format-net.md), equal on all ranks; "": figures
+  /// that come with the library. Counts for communicators over what it was measured with. connect()
+  /// reads the file that SINEW_MODEL names.
+  std::string model{};
   /// Of connect(): "auto", "shm", "tcp", "mpi"; "": as SINEW_TRANSPORT says.
   std::string transport{};
   bool tls = false;  // of connect(): TLS over sockets, as with SINEW_TLS=1
@@ -70,10 +74,10 @@ struct Request {
   std::uint64_t id = 0;
 };
 
-/// An algorithm that could serve a call, with its estimated cost; cheapest first.
+/// An algorithm that could serve a call, with what it is predicted to take; the fastest first.
 struct Candidate {
   std::string_view algorithm;
-  double estimated_us = 0;
+  double predicted_us = 0;
   std::string_view refused;  // why it does not fit, or ""
 };
 

@@ -107,7 +107,7 @@ struct Ours {
 void print_explanation(std::FILE* to, const bench::Result& result, int ranks,
                        const std::vector<Candidate>& candidates, const std::vector<Ours>& ours) {
   const auto& what = result.what;
-  fmt::print(to, "# {} of {} on {} ranks: estimated cost of each algorithm, and measured\n",
+  fmt::print(to, "# {} of {} on {} ranks: each algorithm as predicted, and measured\n",
              bench::name(what.collective), human_bytes(what.bytes), ranks);
   for (const auto& candidate : candidates) {
     if (!candidate.refused.empty()) {
@@ -119,7 +119,7 @@ void print_explanation(std::FILE* to, const bench::Result& result, int ranks,
       if (const auto times = bench::over_rounds(result, one.contender);
           times && one.algorithm == candidate.algorithm)
         measured = fmt::format(" {:>12.2f} us", times->p50_us);
-    fmt::print(to, "#   {:<20} {:>12.2f} us{}\n", candidate.algorithm, candidate.estimated_us,
+    fmt::print(to, "#   {:<20} {:>12.2f} us{}\n", candidate.algorithm, candidate.predicted_us,
                measured);
   }
 }

@@ -12,6 +12,7 @@
 #include "cli/bench_rank.hpp"
 #include "kernel/reduce.hpp"
 #include "measure/measure.hpp"
+#include "model/network_file.hpp"
 #include "runtime/tracing.hpp"
 #include "transport/cores.hpp"
 #include "transport/domain.hpp"
@@ -244,10 +245,6 @@ std::unique_ptr<Transport> join_bench(bench::Control& control, const BenchSetup&
   return join_shm(join, Clock::now() + 30s);
 }
 
-Options options_for(const BenchSetup& setup) {
-  return {.timeout = 60s, .chunk_bytes = setup.chunk_bytes};
-}
-
 /// The same, with what writes the rank's trace if one is wanted.
 Options recorded(const BenchSetup& setup, int rank, int ranks) {
   auto options = options_for(setup);
@@ -256,6 +253,15 @@ Options recorded(const BenchSetup& setup, int rank, int ranks) {
 }
 
 }  // namespace
+
+Options options_for(const BenchSetup& setup) {
+  Options options{.timeout = 60s, .chunk_bytes = setup.chunk_bytes};
+  if (!setup.net.empty()) {
+    options.model = read_text(setup.net);
+    parse_network(options.model, setup.net);
+  }
+  return options;
+}
 
 std::unique_ptr<bench::Contender> make_contender(Communicator communicator,
                                                  const BenchSetup& setup) {

@@ -23,6 +23,7 @@ struct BenchSetup {
   bool bind = true;                               // a core each, where there are enough
   bool pull = true;                               // let ranks read each other's memory
   std::uint64_t slot_bytes = 0, chunk_bytes = 0;  // 0: choose
+  std::string net;                                // a file to choose algorithms by, or ""
   std::string schedule;                           // a document to install, or ""
   std::string trace;                              // folder for a trace of each rank, or ""
   Emulation emulation;                            // of a cluster, if any
@@ -49,6 +50,9 @@ using RankBody = std::function<void(bench::Control&, Communicator)>;
 bench::Launcher connected_ranks(const BenchSetup& setup, const RankBody& body);
 /// Starts a group of Sinew ranks for a tournament.
 bench::Launcher sinew_ranks(const BenchSetup& setup);
+
+/// What our ranks are started with. Throws Error that names what is wrong with the model.
+Options options_for(const BenchSetup& setup);
 
 /// One rank as a contender.
 std::unique_ptr<bench::Contender> make_contender(Communicator communicator,

@@ -120,8 +120,7 @@ class BenchJob::Meeting final : public bench::Meeting {
 };
 
 BenchJob::BenchJob(const BenchSetup& setup)
-    : all_(join_mpi(setup.mpi, process_environment(), Clock::now() + 60s),
-           {.timeout = 60s, .chunk_bytes = setup.chunk_bytes}),
+    : all_(join_mpi(setup.mpi, process_environment(), Clock::now() + 60s), options_for(setup)),
       meeting_(std::make_unique<Meeting>(all_.dup())) {}
 
 BenchJob::~BenchJob() = default;

@@ -11,6 +11,7 @@
 #include "base/text.hpp"
 #include "cli/arguments.hpp"
 #include "cli/bench_job.hpp"
+#include "model/network_file.hpp"
 #include "runtime/mpi_plugin.hpp"
 
 namespace sinew {
@@ -88,6 +89,7 @@ void check_words(const BenchOptions& o) {
   parse_dtype(o.dtype);
   parse_reduce_op(o.op);
   zipf_exponent(o.imbalance);
+  if (!o.setup.net.empty()) parse_network(read_text(o.setup.net), o.setup.net);
   sizes_of(o);
   sweeps_of(o);
   for (const int ranks : parse_ranks(o.ranks))
@@ -156,6 +158,8 @@ std::optional<int> parse_bench(BenchOptions& o, int argc, char** argv) {
       ->check(between(0.0, 3600.0));
   app.add_option("--imbalance", o.imbalance, "alltoallv: how uneven, zipf:1.2 are popular experts")
       ->capture_default_str();
+  app.add_option("--net", o.setup.net,
+                 "choose algorithms by this model (`sinew calibrate`) and not by the library's");
   app.add_option("--chunk", o.chunk, "bytes a pipeline segment");
   app.add_option("--slot", o.slot, "bytes of a shared slot (shm)");
   app.add_option("--frame", o.frame, "most bytes of payload in a frame (tcp)");
@@ -174,8 +178,8 @@ std::optional<int> parse_bench(BenchOptions& o, int argc, char** argv) {
   app.add_flag("--json", o.json, "the same as --style json");
   app.add_flag("--percentiles", o.percentiles, "show min and p99 too");
   app.add_flag("--explain", o.explain,
-               "show every candidate algorithm with its estimated cost, and measured "
-               "where it took part");
+               "show what every candidate algorithm was predicted to take, and what it "
+               "took where it took part");
   app.add_flag("--rewrite", o.rewrite, "ranks rewrite their input between samples, untimed");
   app.add_flag("--out-of-place", o.apart, "allreduce into another buffer");
   app.add_flag("--no-pull", o.no_pull, "do not let ranks read each other's memory");

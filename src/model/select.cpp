@@ -7,11 +7,27 @@
 #include <vector>
 
 #include "model/depth.hpp"
-
+#include "model/program.hpp"
+#include "model/simulate.hpp"
 #include "schedule/form.hpp"
 
 namespace sinew {
 namespace {
+
+constexpr double kMostSteps = 1e6;         // of all ranks that are looked at: 0.1 s
+constexpr double kBuffered = 64 << 10;     // bytes of a message that its sender need not wait for
+constexpr double kOverlapped = 1.0 / 8.0;  // of a chain of messages, where calls overlap
+
+double total_ps(const Cost& cost) { return static_cast<double>(cost.alpha + cost.beta); }
+
+bool is_one_way(Collective collective) {
+  return collective == Collective::broadcast || collective == Collective::reduce ||
+         collective == Collective::scatter || collective == Collective::gather;
+}
+
+bool is_in_place(Collective collective) {
+  return collective == Collective::allreduce || collective == Collective::broadcast;
+}
 
 double chunk_bytes(const Schedule& schedule, double bytes) {
   const double full = std::max(schedule.chunks[0], schedule.chunks[1]);
@@ -19,73 +35,173 @@ double chunk_bytes(const Schedule& schedule, double bytes) {
 }
 
 // How often a schedule runs when its chunks go through slots.
-double passes_of(const Schedule& schedule, double chunk, const CostTable& cost) {
-  if (schedule.chunks[3] == 0) return 1;
-  return std::max(1.0, std::ceil(chunk / (cost.slot_bytes / schedule.chunks[3])));
+double passes_of(const Schedule& schedule, double bytes, const Network& network) {
+  if (schedule.chunks[3] == 0 || !network.board || network.board->slot_bytes <= 0) return 1;
+  return std::max(1.0, std::ceil(chunk_bytes(schedule, bytes) * schedule.chunks[3] /
+                                 network.board->slot_bytes));
 }
 
-// One rank's time: rounds one after another, in each the work of all its steps.
-double schedule_ns(const Schedule& schedule, double bytes, const CostTable& cost) {
-  const double chunk = chunk_bytes(schedule, bytes);
-  std::map<std::uint32_t, double> waits;
-  double work = 0;
-  for (const auto& step : schedule.steps) {
-    const double moved = chunk * std::max(step.src.count, step.dst.count);
-    const double members =
-        step.group >= 0
-            ? static_cast<double>(schedule.groups[static_cast<std::size_t>(step.group)].size())
-            : static_cast<double>(schedule.size);
-    auto& wait = waits[step.round];
-    switch (step.op) {
-      case Op::send:
-      case Op::recv:
-        work += cost.post_ns + moved * cost.message_byte_ns;
-        wait = std::max(wait, cost.message_ns);
-        break;
-      case Op::recv_reduce:
-        work += cost.post_ns + moved * (cost.message_byte_ns + cost.reduce_byte_ns);
-        wait = std::max(wait, cost.message_ns);
-        break;
-      case Op::copy:
-        break;  // free in place, which is the common case
-      case Op::reduce:
-        work += moved * cost.reduce_byte_ns;
-        break;
-      case Op::publish:
-        work += moved * cost.publish_byte_ns;
-        break;
-      case Op::gather_copy:
-        work += moved * (cost.gather_byte_ns + cost.reduce_byte_ns);
-        wait = std::max(wait, cost.wait_ns);
-        break;
-      case Op::gather_reduce:
-        work += moved * ((members - 1) * cost.gather_byte_ns + cost.reduce_byte_ns);
-        wait = std::max(wait, cost.wait_ns);
-        break;
-      case Op::gather_reduce_all:
-        work += moved * members * 2 * cost.reduce_byte_ns;
-        wait = std::max(wait, cost.wait_ns);
-        break;
+/// What one rank has to do itself.
+struct Work {
+  double ps = 0;
+  double board_waits = 0;
+  double longest = 0;  // bytes of a message
+};
+
+class Worker {
+ public:
+  Worker(const Network& network, Collective collective, double bytes)
+      : network_(network), collective_(collective), bytes_(bytes) {}
+
+  [[nodiscard]] Work of(const Schedule& schedule) const {
+    const auto program = compile(schedule, is_in_place(collective_));
+    const double passes = passes_of(schedule, bytes_, network_);
+    const double chunk = chunk_bytes(schedule, bytes_) / passes;
+    Work work;
+    std::uint32_t waited = 0;  // the round after the last that waits for a board
+    for (std::size_t i = 0; i < program.items.size();) {
+      auto end = i;
+      bool sends = false, receives = false;
+      for (; end < program.items.size() && is_same_round(program.items[i], program.items[end]);
+           ++end) {
+        sends |= program.items[end].sends();
+        receives |= program.items[end].receives();
+      }
+      for (; i < end; ++i) {
+        const auto& item = program.items[i];
+        const double bytes = chunk * item.chunks;
+        work.ps += passes * item_ps(item, bytes, sends && receives, schedule, program);
+        if (item.sends()) work.longest = std::max(work.longest, bytes);
+        if (gathers(item) && waited <= item.round) {
+          work.board_waits += passes;
+          waited = item.round + 1;
+        }
+      }
     }
+    return work;
   }
-  double latency = 0;
-  for (const auto& [round, wait] : waits) latency += wait;
-  return passes_of(schedule, chunk, cost) * latency + work;
+
+ private:
+  static bool is_same_round(const Item& a, const Item& b) {
+    return a.round == b.round && a.channel == b.channel;
+  }
+  static bool gathers(const Item& item) {
+    return item.kind() == Op::gather_copy || item.kind() == Op::gather_reduce ||
+           item.kind() == Op::gather_reduce_all;
+  }
+  // Half of a message is its sender's work and half its receiver's.
+  [[nodiscard]] double item_ps(const Item& item, double bytes, bool both, const Schedule& schedule,
+                               const Program& program) const {
+    if (item.sends() || item.receives()) {
+      const auto& curve =
+          both && !network_.exchange.is_free() ? network_.exchange : network_.one_way;
+      const double folds = item.kind() == Op::recv_reduce ? total_ps(network_.reduce.at(bytes)) : 0;
+      return total_ps(curve.at(bytes)) / 2 + folds;
+    }
+    if (item.chunks == 0) return 0;  // a word
+    const double reduced = total_ps(network_.reduce.at(bytes));
+    if (item.kind() == Op::copy) return total_ps(network_.copy.at(bytes));
+    if (item.kind() == Op::reduce || !network_.board) return reduced;
+    const double published = total_ps(network_.board->publish.at(bytes));
+    if (item.kind() == Op::publish) return published;
+    const double gathered = total_ps(network_.board->gather.at(bytes));
+    if (item.kind() == Op::gather_copy) return gathered;
+    const double others =
+        (item.peer >= -1 ? schedule.size
+                         : static_cast<double>(
+                               program.groups[static_cast<std::size_t>(-2 - item.peer)].size())) -
+        1.0;
+    return others * gathered + reduced +
+           (item.kind() == Op::gather_reduce_all ? others * published : 0);
+  }
+
+  const Network& network_;
+  Collective collective_;
+  double bytes_;
+};
+
+Schedule schedule_of(const Algorithm& algorithm, Place place, int rank) {
+  place.rank = rank;
+  return algorithm.make(place);
+}
+
+// The busiest of a few ranks: first, second, middle, last.
+Work busiest_of_few(const Algorithm& algorithm, const Place& place, const Worker& worker) {
+  Work most;
+  for (const int rank :
+       std::set<int>{0, std::min(1, place.size - 1), place.size / 2, place.size - 1}) {
+    const auto work = worker.of(schedule_of(algorithm, place, rank));
+    most.ps = std::max(most.ps, work.ps);
+    most.board_waits = std::max(most.board_waits, work.board_waits);
+    most.longest = std::max(most.longest, work.longest);
+  }
+  return most;
+}
+
+// Whether all ranks can be looked at.
+bool is_short(const Algorithm& algorithm, const Place& place) {
+  const auto steps = schedule_of(algorithm, place, place.size / 2).steps.size();
+  return static_cast<double>(steps) * place.size <= kMostSteps;
+}
+
+double crowded_ps(const Algorithm& algorithm, const Place& place, double bytes,
+                  const Setting& setting) {
+  const Worker worker(setting.network, algorithm.collective, bytes);
+  const double share = static_cast<double>(place.size) / setting.cores;
+  const double turn = share * setting.network.cores.switch_ps;
+  const bool overlaps = is_one_way(algorithm.collective);
+  Work busiest = busiest_of_few(algorithm, place, worker);
+  double all = busiest.ps * place.size;
+  double depth = std::log2(place.size);
+  if (is_short(algorithm, place)) {
+    std::vector<Schedule> ranks;
+    all = 0;
+    for (int rank = 0; rank < place.size; ++rank) {
+      ranks.push_back(schedule_of(algorithm, place, rank));
+      const auto work = worker.of(ranks.back());
+      all += work.ps;
+      busiest.ps = std::max(busiest.ps, work.ps);
+      busiest.board_waits = std::max(busiest.board_waits, work.board_waits);
+    }
+    depth = message_depth(ranks);
+  }
+  // To read what all have published, everyone has had a turn to publish and has another to read.
+  // Calls that overlap do so through two slots, and through as many messages as there is room for.
+  const double hops = depth * (overlaps ? kOverlapped : 1);
+  const double reads = 2 * busiest.board_waits * (overlaps ? 0.5 : 1);
+  return all / setting.cores + busiest.ps + (hops + reads) * turn;
+}
+
+double alone_ps(const Algorithm& algorithm, const Place& place, double bytes,
+                const Network& network) {
+  const Worker worker(network, algorithm.collective, bytes);
+  const auto busiest = busiest_of_few(algorithm, place, worker);
+  const bool overlaps = is_one_way(algorithm.collective);
+  if (overlaps && busiest.board_waits == 0 && busiest.longest <= kBuffered)
+    return busiest.ps + network.call_ps;
+  auto workload = workload_of(algorithm, place, bytes);
+  workload.in_place = is_in_place(algorithm.collective);
+  if (workload.symmetry == Symmetry::none && !is_short(algorithm, place)) return busiest.ps;
+  // A slot is free again when its readers are known to be done.
+  const double noticed =
+      overlaps && network.board ? busiest.board_waits * network.board->wait_ps : 0;
+  return static_cast<double>(simulate(workload, network).end.at) + noticed;
 }
 
 // What a node's ranks bring in from other nodes, round by round: each round waits once, and the
 // busiest node's bytes share its link.
-double crossing_ns(const Algorithm& algorithm, Place place, double bytes, const CostTable& cost) {
+double crossing_ps(const Algorithm& algorithm, const Place& place, double bytes,
+                   const Setting& setting) {
   const auto node = [&](int rank) { return place.node_of[static_cast<std::size_t>(rank)]; };
   std::map<std::uint32_t, std::map<int, double>> rounds;  // bytes into each node
   double passes = 1;
-  for (place.rank = 0; place.rank < place.size; ++place.rank) {
-    const auto schedule = algorithm.make(place);
+  for (int rank = 0; rank < place.size; ++rank) {
+    const auto schedule = schedule_of(algorithm, place, rank);
     const double chunk = chunk_bytes(schedule, bytes);
-    passes = std::max(passes, passes_of(schedule, chunk, cost));
+    passes = std::max(passes, passes_of(schedule, bytes, setting.network));
     for (const auto& step : schedule.steps) {
       const double moved = chunk * std::max(step.src.count, step.dst.count);
-      const int here = node(place.rank);
+      const int here = node(rank);
       double far = 0;  // members of other nodes that are read
       if (step.op == Op::recv || step.op == Op::recv_reduce || step.op == Op::gather_copy)
         far = step.peer >= 0 && node(step.peer) != here ? 1 : 0;
@@ -98,82 +214,12 @@ double crossing_ns(const Algorithm& algorithm, Place place, double bytes, const 
   for (const auto& [round, into] : rounds) {
     double most = 0;
     for (const auto& [where, amount] : into) most = std::max(most, amount);
-    total += passes * cost.node_message_ns + most * cost.node_byte_ns;
+    total += passes * setting.crossing_ps + most * setting.crossing_byte_ps;
   }
   return total;
 }
 
-/// What one rank's messages cost its processor.
-double message_work_ns(const Schedule& schedule, double bytes, const CostTable& cost) {
-  const double full = std::max(schedule.chunks[0], schedule.chunks[1]);
-  const double chunk = full > 0 ? bytes / full : 0;
-  double work = 0;
-  for (const auto& step : schedule.steps) {
-    const double moved = chunk * std::max(step.src.count, step.dst.count);
-    if (step.op == Op::send || step.op == Op::recv || step.op == Op::recv_reduce)
-      work += cost.post_ns + moved * cost.message_byte_ns;
-    if (step.op == Op::reduce || step.op == Op::recv_reduce) work += moved * cost.reduce_byte_ns;
-  }
-  return work;
-}
-
-// Few cores do everybody's work, so that all of it counts. What the busiest rank has to do cannot
-// be shared out, and half of it finds the other cores idle. And whoever waits for a message needs a
-// core again when it has come.
-double crowded_ns(const Algorithm& algorithm, Place place, double bytes, const CostTable& cost) {
-  double all = 0, busiest = 0;
-  std::vector<Schedule> ranks;
-  for (place.rank = 0; place.rank < place.size; ++place.rank) {
-    ranks.push_back(algorithm.make(place));
-    const auto work = message_work_ns(ranks.back(), bytes, cost);
-    all += work;
-    busiest = std::max(busiest, work);
-  }
-  return all / cost.crowded_by + busiest / 2 + message_depth(ranks) * cost.turn_ns;
-}
-
 }  // namespace
-
-CostTable cost_table(Medium medium, std::uint64_t slot_bytes, int ranks, int cores) {
-  CostTable cost{};
-  cost.slot_bytes = static_cast<double>(slot_bytes);
-  if (medium == Medium::memory)
-    cost = {.message_ns = 250,
-            .message_byte_ns = 0.1,
-            .wait_ns = 120,
-            .publish_byte_ns = 0.04,
-            .gather_byte_ns = 0.04,
-            .reduce_byte_ns = 0.015,
-            .slot_bytes = cost.slot_bytes};
-  else if (medium == Medium::mpi)  // as on one host; a fabric's figures are not ours to know
-    cost = {.message_ns = 400,
-            .message_byte_ns = 0.1,
-            .wait_ns = 0,
-            .publish_byte_ns = 0,
-            .gather_byte_ns = 0,
-            .reduce_byte_ns = 0.02,
-            .slot_bytes = cost.slot_bytes};
-  else  // sockets: measured on loopback, where a network adds to message_ns
-    cost = {.message_ns = 4000,
-            .message_byte_ns = 0.12,
-            .wait_ns = 0,
-            .publish_byte_ns = 0,
-            .gather_byte_ns = 0,
-            .reduce_byte_ns = 0.03,
-            .slot_bytes = cost.slot_bytes,
-            .post_ns = 2000,
-            .turn_ns = 5000,
-            .crowded_by = ranks > cores ? cores : 0};
-  if (medium != Medium::sockets && ranks > cores) {
-    const double share = static_cast<double>(ranks) / cores;
-    cost.wait_ns = 900.0 * ranks;  // everyone's turn, at the price of a switch
-    cost.message_ns = 1800.0 * share;
-    for (double* each :
-         {&cost.message_byte_ns, &cost.publish_byte_ns, &cost.gather_byte_ns, &cost.reduce_byte_ns})
-      *each *= share;
-  }
-  return cost;
-}
 
 std::uint32_t segments_for(const Algorithm& algorithm, std::uint64_t bytes,
                            std::uint64_t chunk_bytes) {
@@ -183,28 +229,22 @@ std::uint32_t segments_for(const Algorithm& algorithm, std::uint64_t bytes,
   return static_cast<std::uint32_t>(std::clamp<std::uint64_t>((bytes + chunk - 1) / chunk, 1, 256));
 }
 
-double estimate_ns(const Algorithm& algorithm, Place place, std::uint64_t bytes,
-                   const CostTable& cost) {
-  const double crossing =
-      place.node_of.empty() ? 0 : crossing_ns(algorithm, place, static_cast<double>(bytes), cost);
-  if (cost.crowded_by > 0)
-    return crossing + crowded_ns(algorithm, place, static_cast<double>(bytes), cost);
-  // The slowest of a few: first, second, middle, last. The same few on every rank.
-  double slowest = 0;
-  for (const int rank :
-       std::set<int>{0, std::min(1, place.size - 1), place.size / 2, place.size - 1}) {
-    place.rank = rank;
-    slowest =
-        std::max(slowest, schedule_ns(algorithm.make(place), static_cast<double>(bytes), cost));
-  }
-  return slowest + crossing;
-}
-
 bool has_levels(std::span<const int> node_of) {
   std::map<int, int> ranks;
   for (const int node : node_of) ++ranks[node];
   return std::count_if(ranks.begin(), ranks.end(),
                        [](const auto& node) { return node.second >= 2; }) >= 2;
+}
+
+double call_ps(const Algorithm& algorithm, const Place& place, double bytes,
+               const Setting& setting) {
+  if (place.size < 2) return setting.network.call_ps;
+  // What was measured with as many ranks on as few cores has their turns in it.
+  const bool crowded = setting.cores > 0 && place.size > setting.cores &&
+                       setting.network.provenance.ranks != place.size;
+  const double inside = crowded ? crowded_ps(algorithm, place, bytes, setting)
+                                : alone_ps(algorithm, place, bytes, setting.network);
+  return inside + (place.node_of.empty() ? 0 : crossing_ps(algorithm, place, bytes, setting));
 }
 
 }  // namespace sinew

@@ -4,11 +4,14 @@
 #include <algorithm>
 #include <array>
 #include <exception>
+#include <fstream>
+#include <iterator>
 #include <mutex>
 #include <thread>
 
 #include <sinew/communicator.hpp>
 #include "base/text.hpp"
+#include "model/network_file.hpp"
 #include "runtime/connect.hpp"
 #include "runtime/environment.hpp"
 #include "runtime/meeting.hpp"
@@ -82,7 +85,26 @@ std::unique_ptr<Transport> join(const std::string& wanted, const Environment& en
   return join_at(meeting, wanted, environment, options, deadline);
 }
 
+std::string read_model(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+  if (!file)
+    throw Error(Errc::invalid_argument,
+                fmt::format("SINEW_MODEL={}: cannot be read; it names a network model that all "
+                            "ranks can open, as `sinew calibrate -o net.toml` writes it",
+                            path));
+  parse_network(text, path);  // says which line of which file is wrong, while that is known
+  return text;
+}
+
 }  // namespace
+
+Options with_model(Options options) {
+  const auto environment = read_environment(process_environment());
+  if (options.model.empty() && !environment.model.empty())
+    options.model = read_model(environment.model);
+  return options;
+}
 
 std::unique_ptr<Transport> join_by_store(std::shared_ptr<Store> store, int rank, int size,
                                          const Options& options) {
@@ -109,7 +131,7 @@ Communicator connect(const Options& options) {
   const auto environment = read_environment(variables);
   const auto wanted = wanted_transport(options, environment);
   const auto deadline = Clock::now() + options.timeout;
-  auto traced = options;
+  auto traced = with_model(options);
   if (!environment.trace.empty() && traced.observer == nullptr)
     traced.observer = trace_to(environment.trace, environment.rank, environment.size);
   if (wanted == "mpi") {

@@ -15,4 +15,8 @@ namespace sinew {
 std::unique_ptr<Transport> join_by_store(std::shared_ptr<Store> store, int rank, int size,
                                          const Options& options);
 
+/// The options, with the model that SINEW_MODEL names where they have none. Throws Error that names
+/// the file, the line and what is wrong.
+Options with_model(Options options);
+
 }  // namespace sinew

@@ -245,6 +245,7 @@ Environment read_environment(const Variables& variables) {
   environment.transport = reader.text("SINEW_TRANSPORT");
   environment.interfaces = reader.text("SINEW_IFACE");
   environment.trace = reader.text("SINEW_TRACE");
+  environment.model = reader.text("SINEW_MODEL");
   environment.tls = reader.number("SINEW_TLS", 0, 1) == 1;
   environment.runtime_folder = reader.text("XDG_RUNTIME_DIR");
   const auto places = find_places(reader);

@@ -8,18 +8,13 @@
 
 #include <sinew/verify.hpp>
 #include "base/text.hpp"
-#include "model/select.hpp"
+#include "runtime/setting.hpp"
 #include "schedule/form.hpp"
 #include "transport/board.hpp"
 #include "transport/shared_transport.hpp"
 
 namespace sinew {
 namespace {
-
-Medium medium_of(Transport& transport) {
-  if (transport.board() != nullptr) return Medium::memory;
-  return transport.name() == "mpi" ? Medium::mpi : Medium::sockets;
-}
 
 constexpr std::size_t kMostPlans = 256;
 
@@ -127,7 +122,7 @@ bool overlap(const void* a, std::size_t a_bytes, const void* b, std::size_t b_by
 }  // namespace
 
 Planner::Planner(Transport& transport, const Options& options)
-    : transport_(transport), options_(options) {}
+    : transport_(transport), options_(options), setting_(setting_for(transport, options)) {}
 
 std::size_t Planner::KeyHash::operator()(const Key& key) const noexcept {
   std::uint64_t hash = key.count * 0x9E3779B97F4A7C15U;
@@ -225,15 +220,9 @@ bool Planner::lacks_levels(const Algorithm& algorithm, const Call& call) const {
   return !algorithm.fits(flat, {true, true, true}) && !has_levels(transport_.node_of());
 }
 
-double Planner::estimate_us(const Algorithm& algorithm, const Call& call) const {
-  const Board* board = transport_.board();
+double Planner::predicted_us(const Algorithm& algorithm, const Call& call) const {
   const auto bytes = large_elements(call, transport_.size()) * size_of(call.dtype);
-  auto cost = cost_table(medium_of(transport_), board != nullptr ? board->slot_bytes() : 0,
-                         transport_.size(), transport_.cores());
-  const auto link = transport_.between_nodes();
-  cost.node_message_ns = link.message_ns;
-  cost.node_byte_ns = link.byte_ns;
-  return estimate_ns(algorithm, place_for(algorithm, call), bytes, cost) / 1e3;
+  return call_ps(algorithm, place_for(algorithm, call), static_cast<double>(bytes), setting_) / 1e6;
 }
 
 std::vector<Candidate> Planner::explain(const Call& call) const {
@@ -243,12 +232,12 @@ std::vector<Candidate> Planner::explain(const Call& call) const {
     if (algorithm.collective != call.collective) continue;
     auto why = refusal(algorithm, call);
     if (why.empty() && lacks_levels(algorithm, call)) why = "pays with two nodes of two ranks";
-    candidates.push_back({algorithm.name, why.empty() ? estimate_us(algorithm, call) : 0, why});
+    candidates.push_back({algorithm.name, why.empty() ? predicted_us(algorithm, call) : 0, why});
   }
   std::stable_sort(candidates.begin(), candidates.end(),
                    [](const Candidate& a, const Candidate& b) {
                      if (a.refused.empty() != b.refused.empty()) return a.refused.empty();
-                     return a.estimated_us < b.estimated_us;
+                     return a.predicted_us < b.predicted_us;
                    });
   return candidates;
 }

@@ -6,6 +6,7 @@
 #include <unordered_map>
 
 #include <sinew/communicator.hpp>
+#include "model/select.hpp"
 #include "runtime/plan.hpp"
 
 namespace sinew {
@@ -65,7 +66,7 @@ class Planner {
   [[nodiscard]] Place place_for(const Algorithm& algorithm, const Call& call) const;
   [[nodiscard]] std::string_view refusal(const Algorithm& algorithm, const Call& call) const;
   [[nodiscard]] bool lacks_levels(const Algorithm& algorithm, const Call& call) const;
-  [[nodiscard]] double estimate_us(const Algorithm& algorithm, const Call& call) const;
+  [[nodiscard]] double predicted_us(const Algorithm& algorithm, const Call& call) const;
   [[nodiscard]] const Algorithm& choose(const Call& call) const;
   [[nodiscard]] bool reads_by_reference(const Schedule& schedule, const Call& call) const;
   [[nodiscard]] Binding bind(const Schedule& schedule, const Call& call) const;
@@ -74,6 +75,7 @@ class Planner {
 
   Transport& transport_;
   const Options& options_;
+  Setting setting_;  // what algorithms are chosen by
   std::unordered_map<Key, std::unique_ptr<Planned>, KeyHash> plans_;
   std::map<std::pair<Collective, std::string>, World> installed_;
   Call last_call_{};

@@ -1,63 +1,143 @@
-// Estimates: what nodes and their links change about them.
+// What calls are predicted to take: nodes and their links, crowded hosts, calls that overlap, and
+// that the answer follows from the model.
 #include "model/select.hpp"
 
 #include <gtest/gtest.h>
 
-#include "support/worlds.hpp"
+#include <chrono>
+
+#include "model/defaults.hpp"
+#include "model/predict.hpp"
 
 namespace sinew {
 namespace {
 
 const std::vector<int> kTwoOfFour{0, 0, 0, 0, 1, 1, 1, 1};
 
-double estimate(std::string_view algorithm, std::uint64_t bytes, const CostTable& cost,
-                std::span<const int> node_of) {
-  const Place place{.size = 8, .node_of = node_of};
-  return estimate_ns(find_algorithm(Collective::allreduce, algorithm), place, bytes, cost);
+Setting memory(int cores = 8) {
+  Setting setting{.network = default_network(Medium::memory), .cores = cores};
+  setting.network.board->slot_bytes = 1 << 19;
+  return setting;
 }
-
 // 1 Gbit/s and 1 ms between two nodes.
-CostTable slow_link() {
-  auto cost = cost_table(Medium::memory, std::uint64_t{1} << 19, 8, 8);
-  cost.node_message_ns = 1e6;
-  cost.node_byte_ns = 8;
-  return cost;
+Setting slow_link() {
+  auto setting = memory();
+  setting.crossing_ps = 1e9;
+  setting.crossing_byte_ps = 8000;
+  return setting;
 }
 
-TEST(Estimates, one_node_or_many_cost_the_same_when_links_are_free) {
-  const auto cost = cost_table(Medium::memory, std::uint64_t{1} << 19, 8, 8);
-  for (const auto algorithm : {"ring", "binomial", "flat"})
-    EXPECT_EQ(estimate(algorithm, 1 << 20, cost, kTwoOfFour),
-              estimate(algorithm, 1 << 20, cost, {}));
+double took(std::string_view algorithm, double bytes, const Setting& setting,
+            std::span<const int> node_of, Collective collective = Collective::allreduce,
+            int size = 8) {
+  const auto& row = find_algorithm(collective, algorithm);
+  const auto segments = segments_for(row, static_cast<std::uint64_t>(bytes), 0);
+  return call_ps(row, {.size = size, .segments = segments, .node_of = node_of}, bytes, setting);
 }
 
-TEST(Estimates, a_ring_crosses_in_every_round_and_two_levels_once) {
-  const auto cost = slow_link();
-  const auto base = cost_table(Medium::memory, std::uint64_t{1} << 19, 8, 8);
-  const std::uint64_t bytes = 80'000;  // a part of 10,000 takes 80 us
-  EXPECT_NEAR(estimate("ring", bytes, cost, kTwoOfFour) - estimate("ring", bytes, base, {}),
-              14 * (1e6 + 80e3), 1);
-  EXPECT_NEAR(estimate("two_level", bytes, cost, kTwoOfFour) -
-                  estimate("two_level", bytes, base, kTwoOfFour),
-              1e6 + 640e3, 1);
+std::string_view best(Collective collective, int size, double bytes, const Setting& setting) {
+  std::string_view name;
+  double least = 1e30;
+  for (const auto& row : algorithms()) {
+    const Place place{.size = size, .node_of = {}};
+    if (row.collective != collective ||
+        !row.fits(place, {.board = setting.network.board.has_value()}))
+      continue;
+    const double ps = took(row.name, bytes, setting, {}, collective, size);
+    if (ps < least) {
+      least = ps;
+      name = row.name;
+    }
+  }
+  return name;
 }
 
-TEST(Estimates, ranks_of_a_node_share_its_link) {
-  const auto cost = slow_link();
-  const auto base = cost_table(Medium::memory, std::uint64_t{1} << 19, 8, 8);
+TEST(Predicted, one_node_or_many_cost_the_same_when_links_are_free) {
+  for (const auto* const algorithm : {"ring", "binomial", "flat"})
+    EXPECT_EQ(took(algorithm, 1 << 20, memory(), kTwoOfFour),
+              took(algorithm, 1 << 20, memory(), {}));
+}
+
+TEST(Predicted, a_ring_crosses_in_every_round_and_two_levels_once) {
+  const double bytes = 80'000;  // a part of 10,000 takes 80 us
+  EXPECT_NEAR(took("ring", bytes, slow_link(), kTwoOfFour) - took("ring", bytes, memory(), {}),
+              14 * (1e9 + 80e6), 1e3);
+  EXPECT_NEAR(took("two_level", bytes, slow_link(), kTwoOfFour) -
+                  took("two_level", bytes, memory(), kTwoOfFour),
+              1e9 + 640e6, 1e3);
+}
+
+TEST(Predicted, ranks_of_a_node_share_its_link) {
   // Doubling: in one round of three, four ranks of each node meet four of the other.
-  EXPECT_NEAR(estimate("recursive_doubling", 80'000, cost, kTwoOfFour) -
-                  estimate("recursive_doubling", 80'000, base, {}),
-              1e6 + 4 * 640e3, 1);
+  EXPECT_NEAR(took("recursive_doubling", 80'000, slow_link(), kTwoOfFour) -
+                  took("recursive_doubling", 80'000, memory(), {}),
+              1e9 + 4 * 640e6, 1e3);
 }
 
-TEST(Estimates, levels_need_two_nodes_of_two_ranks) {
+TEST(Predicted, levels_need_two_nodes_of_two_ranks) {
   EXPECT_TRUE(has_levels(kTwoOfFour));
   EXPECT_TRUE(has_levels(std::vector{0, 1, 2, 1, 2}));
   EXPECT_FALSE(has_levels(std::vector{0, 1, 1, 1}));
   EXPECT_FALSE(has_levels(std::vector{0, 1, 2, 3}));
   EXPECT_FALSE(has_levels(std::vector{4, 4, 4}));
   EXPECT_FALSE(has_levels({}));
+}
+
+TEST(Predicted, a_core_for_each_rank_is_what_predict_says) {
+  Setting sockets{.network = default_network(Medium::sockets), .cores = 4};
+  for (const auto* const algorithm : {"ring", "halving_doubling", "binomial", "double_tree"}) {
+    const auto answer = predict(find_algorithm(Collective::allreduce, algorithm),
+                                {.collective = Collective::allreduce, .ranks = 4, .bytes = 1 << 20},
+                                sockets.network);
+    EXPECT_EQ(took(algorithm, 1 << 20, sockets, {}, Collective::allreduce, 4),
+              static_cast<double>(answer.time))
+        << algorithm;
+  }
+}
+
+TEST(Predicted, turns_count_when_ranks_outnumber_cores) {
+  // Eight ranks on two cores: 3.4 us until a rank has its turn again.
+  const double hop = 4 * memory().network.cores.switch_ps;
+  const double chain = took("chain", 8, memory(2), {}), flat = took("flat", 8, memory(2), {});
+  EXPECT_GT(chain, 14 * hop);  // messages one after another
+  EXPECT_LT(chain, 15 * hop);
+  EXPECT_GT(flat, 2 * hop);
+  EXPECT_LT(flat, 3 * hop);
+}
+
+TEST(Predicted, a_model_of_as_many_ranks_has_their_turns_in_it) {
+  auto setting = memory(2);
+  setting.network.provenance.ranks = 8;
+  EXPECT_EQ(took("flat", 8, setting, {}), took("flat", 8, memory(8), {}));
+}
+
+TEST(Predicted, short_broadcasts_go_by_messages_and_long_ones_by_slots) {
+  for (const int size : {2, 8}) {
+    EXPECT_EQ(best(Collective::broadcast, size, 4096, memory(2)), "binomial") << size;
+    EXPECT_EQ(best(Collective::broadcast, size, 1 << 20, memory(2)), "direct") << size;
+  }
+}
+
+TEST(Predicted, other_costs_make_another_choice) {
+  Setting setting{.network = default_network(Medium::sockets), .cores = 8};
+  EXPECT_EQ(best(Collective::allreduce, 8, 8, setting), "recursive_doubling");
+  setting.network.one_way = setting.network.exchange = Curve(1, 1000);  // only bytes cost
+  EXPECT_NE(best(Collective::allreduce, 8, 1 << 20, setting), "recursive_doubling");
+  auto board = memory();
+  EXPECT_EQ(best(Collective::allreduce, 8, 8, board), "flat");
+  board.network.board->wait_ps = 1e12;  // nobody notices what others publish
+  EXPECT_EQ(best(Collective::allreduce, 8, 8, board), "recursive_doubling");
+}
+
+TEST(Predicted, many_ranks_are_bounded_work) {
+  const Setting setting{.network = default_network(Medium::sockets), .cores = 4};
+  const auto begin = std::chrono::steady_clock::now();
+  for (const auto& row : algorithms()) {
+    const Place place{.size = 2048, .node_of = {}};
+    if (row.collective != Collective::allreduce || !row.fits(place, {})) continue;
+    EXPECT_GT(took(row.name, 16 << 20, setting, {}, Collective::allreduce, 2048), 0) << row.name;
+  }
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(20));
 }
 
 }  // namespace

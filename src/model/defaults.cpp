@@ -1,0 +1,66 @@
+#include "model/defaults.hpp"
+
+namespace sinew {
+namespace {
+
+constexpr double kNs = 1e3, kUs = 1e6;  // in picoseconds
+
+constexpr double kAnyLength = 1e18;
+
+// Combining and copying are the processor's, whatever carries messages: the first level of cache,
+// and then the others.
+void add_processor(Network& network) {
+  if (network.reduce.is_free()) network.reduce = Curve({{23e3, 5 * kNs, 14}, {kAnyLength, 0, 20}});
+  network.copy = Curve({{3e3, 3 * kNs, 8}, {kAnyLength, 25 * kNs, 18}});
+  // Of ranks that outnumber the cores, by 8-byte collectives of 4 and 8 ranks on two.
+  network.cores.switch_ps = 0.85 * kUs;
+  network.eager_bytes = -1;
+  network.provenance.made_by = "sinew";
+}
+
+Network memory() {
+  Network network;
+  network.name = "shared memory";
+  network.one_way = Curve({{64, 90 * kNs, 0}, {1e3, 100 * kNs, 25}, {kAnyLength, 50 * kNs, 110}});
+  network.exchange = Curve({{64, 90 * kNs, 0}, {1e3, 100 * kNs, 30}, {kAnyLength, 50 * kNs, 130}});
+  network.reduce = Curve(5 * kNs, 2);  // while it is read, which is paid for already
+  network.call_ps = 50 * kNs;
+  network.board = BoardCosts{.wait_ps = 40 * kNs};
+  // A few lines of cache go from core to core one by one, many in a stream.
+  network.board->publish = network.board->gather =
+      Curve({{1500, 0, 7}, {12e3, 0, 35}, {24e3, 300 * kNs, 14}, {kAnyLength, 900 * kNs, 14}});
+  return network;
+}
+
+// Loopback, where the kernel's copies are what bytes cost; a network adds to the beginnings.
+Network sockets() {
+  Network network;
+  network.name = "sockets";
+  network.one_way =
+      Curve({{1500, 3.7 * kUs, 780}, {93e3, 3.9 * kUs, 226}, {kAnyLength, 5.5 * kUs, 164}});
+  network.exchange = Curve({{5800, 5.1 * kUs, 280},
+                            {46e3, 5.7 * kUs, 220},
+                            {370e3, 10.3 * kUs, 218},
+                            {kAnyLength, 12.9 * kUs, 185}});
+  network.call_ps = 0.2 * kUs;
+  return network;
+}
+
+// As on one host; a fabric's figures are not ours to know.
+Network mpi() {
+  Network network;
+  network.name = "MPI";
+  network.one_way = Curve(0.4 * kUs, 100);
+  network.exchange = Curve(0.45 * kUs, 120);
+  return network;
+}
+
+}  // namespace
+
+Network default_network(Medium medium) {
+  auto network = medium == Medium::memory ? memory() : medium == Medium::mpi ? mpi() : sockets();
+  add_processor(network);
+  return network;
+}
+
+}  // namespace sinew

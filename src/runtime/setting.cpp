@@ -1,0 +1,44 @@
+#include "runtime/setting.hpp"
+
+#include <utility>
+
+#include "model/defaults.hpp"
+#include "model/network_file.hpp"
+#include "transport/board.hpp"
+
+namespace sinew {
+namespace {
+
+Medium medium_of(Transport& transport) {
+  if (transport.board() != nullptr) return Medium::memory;
+  return transport.name() == "mpi" ? Medium::mpi : Medium::sockets;
+}
+
+bool is_about(const Network& network, Medium medium) {
+  const auto& measured = network.provenance.transport;
+  if (medium == Medium::memory) return network.board.has_value();
+  return measured.empty() || measured == (medium == Medium::mpi ? "mpi" : "tcp");
+}
+
+}  // namespace
+
+Setting setting_for(Transport& transport, const Options& options) {
+  const auto medium = medium_of(transport);
+  Setting setting{.network = default_network(medium), .cores = transport.cores()};
+  if (!options.model.empty()) {
+    auto given = parse_network(options.model, "the model");
+    given.topology = {};
+    given.noise = {};
+    given.stragglers = {};
+    given.cores.switch_ps = setting.network.cores.switch_ps;
+    if (is_about(given, medium)) setting.network = std::move(given);
+  }
+  if (const Board* board = transport.board(); board != nullptr && setting.network.board)
+    setting.network.board->slot_bytes = static_cast<double>(board->slot_bytes());
+  const auto link = transport.between_nodes();
+  setting.crossing_ps = link.message_ns * 1e3;
+  setting.crossing_byte_ps = link.byte_ns * 1e3;
+  return setting;
+}
+
+}  // namespace sinew

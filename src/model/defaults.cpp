@@ -21,8 +21,8 @@ void add_processor(Network& network) {
 Network memory() {
   Network network;
   network.name = "shared memory";
-  network.one_way = Curve({{64, 90 * kNs, 0}, {1e3, 100 * kNs, 25}, {kAnyLength, 50 * kNs, 110}});
-  network.exchange = Curve({{64, 90 * kNs, 0}, {1e3, 100 * kNs, 30}, {kAnyLength, 50 * kNs, 130}});
+  network.one_way = Curve({{64, 90 * kNs, 1}, {1e3, 100 * kNs, 25}, {kAnyLength, 50 * kNs, 110}});
+  network.exchange = Curve({{64, 90 * kNs, 1}, {1e3, 100 * kNs, 30}, {kAnyLength, 50 * kNs, 130}});
   network.reduce = Curve(5 * kNs, 2);  // while it is read, which is paid for already
   network.call_ps = 50 * kNs;
   network.board = BoardCosts{.wait_ps = 40 * kNs};

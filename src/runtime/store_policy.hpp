@@ -17,7 +17,13 @@ class StorePolicy {
   [[nodiscard]] bool streams() noexcept {
     ++runs_;
     const bool best = time_ns_[1] < time_ns_[0];
-    streams_ = runs_ <= kFirst ? runs_ % 2 == 0 : runs_ % kTryEvery == 0 ? !best : best;
+    // What is tried depends on the number of the run, which is the same on all ranks. If each tried
+    // the opposite of its own choice, two that chose apart would swap, find that as slow, and never
+    // see what all of them could have together.
+    if (runs_ <= kFirst)
+      streams_ = runs_ % 2 == 0;
+    else
+      streams_ = runs_ % kTryEvery == 0 ? runs_ / kTryEvery % 2 == 0 : best;
     return streams_;
   }
   /// Whether to say how long that run takes. Short ones are asked only some times in a row: reading
@@ -34,7 +40,7 @@ class StorePolicy {
   }
 
  private:
-  static constexpr std::uint32_t kFirst = 3, kTryEvery = 64, kInARow = 8;
+  static constexpr std::uint32_t kFirst = 6, kTryEvery = 64, kInARow = 8;
   static constexpr double kLongNs = 5000;
   double time_ns_[2] = {0, 0};  // lately, with ordinary and with streaming stores
   std::uint32_t runs_ = 0;

@@ -1,0 +1,47 @@
+// How slots are written: ranks that chose apart find together again.
+#include "runtime/store_policy.hpp"
+
+#include <gtest/gtest.h>
+
+namespace sinew {
+namespace {
+
+TEST(StorePolicy, ranks_that_chose_apart_find_what_is_fast_for_both) {
+  StorePolicy a, b;
+  // As they begin, chance tells them different things.
+  for (int run = 0; run < 6; ++run) {
+    const bool streams = a.streams();
+    EXPECT_EQ(streams, b.streams());
+    a.took(streams ? 200'000 : 210'000);
+    b.took(streams ? 210'000 : 200'000);
+  }
+  int together = 0;
+  for (int run = 0; run < 400; ++run) {
+    const bool one = a.streams(), other = b.streams();
+    const std::uint64_t took = one && other ? 36'000 : 230'000;  // as slow as the slower of both
+    a.took(took);
+    b.took(took);
+    together += run >= 200 && one && other ? 1 : 0;
+  }
+  EXPECT_GT(together, 190);
+}
+
+TEST(StorePolicy, follows_when_the_other_way_becomes_faster) {
+  StorePolicy policy;
+  const auto run = [&](int times, std::uint64_t ordinary, std::uint64_t streaming) {
+    int streamed = 0;
+    for (int i = 0; i < times; ++i) {
+      const bool streams = policy.streams();
+      policy.took(streams ? streaming : ordinary);
+      streamed += streams ? 1 : 0;
+    }
+    return streamed;
+  };
+  run(200, 50'000, 100'000);
+  EXPECT_LT(run(128, 50'000, 100'000), 10);
+  run(200, 300'000, 100'000);
+  EXPECT_GT(run(128, 300'000, 100'000), 118);
+}
+
+}  // namespace
+}  // namespace sinew

@@ -2,9 +2,10 @@
 """What communication takes of a step of DDP over sinew: bench/torch/share.py -o FILE.json
 
 The same model with four ways to end a step, taking turns: without any communication (no_sync), the
-dense allreduce, and Ok-Topk that selects on the host or where the gradients are. Prints the share
-of a step that each adds to computing, medians over rounds. --cuda: on a GPU that all processes
-share, with a model of lstman4's size.
+dense allreduce, and Ok-Topk that selects on the host or where the gradients are. Prints two shares
+of a step, medians over rounds: what each way adds to computing alone, and what it spends in
+collectives, waiting for others included. Dense gradients go in buckets of 25 MB, as they come, and
+compressed ones in one of each kind. --cuda: on a GPU that all processes share.
 """
 
 import argparse
@@ -27,11 +28,15 @@ class Trainee:
         torch.manual_seed(1)
         model, shape, labels = {"mlp": mlp, "lstman4": lstman4}[options.model](torch)
         self.torch, self.way, self.device = torch, way, device
-        self.ddp = torch.nn.parallel.DistributedDataParallel(model.to(device))
+        compressed = way.startswith("oktopk")
+        self.ddp = torch.nn.parallel.DistributedDataParallel(
+            model.to(device), bucket_cap_mb=1000 if compressed else 25)
         self.hook = None
-        if way.startswith("oktopk"):
+        if compressed:
             self.hook = sinew_torch.hooks.oktopk(density=options.density,
                                                  on_device=way == "oktopk").register(self.ddp)
+        elif way == "dense":
+            self.hook = sinew_torch.hooks.dense().register(self.ddp)
         self.optimizer = torch.optim.SGD(self.ddp.parameters(), lr=0.01, momentum=0.9)
         self.inputs = torch.randn(options.batch, *shape, device=device)
         self.targets = torch.randint(0, labels, (options.batch,), device=device)
@@ -56,7 +61,14 @@ class Trainee:
             self.torch.cuda.synchronize()
         taken = self.torch.tensor([time.perf_counter() - begin], dtype=self.torch.float64)
         dist.all_reduce(taken, dist.ReduceOp.MAX)
-        return taken.item() * 1e3 / steps
+        return {"step_ms": taken.item() * 1e3 / steps, **self.last_step()}
+
+    def last_step(self):
+        """What the last step of this rank sent, and where its time went."""
+        reports = self.hook.reports() if self.hook else []
+        parts = {part: sum(r["part_ns"][part] for r in reports) / 1e6
+                 for part in (reports[0]["part_ns"] if reports else ["wire"])}
+        return {"sent_bytes": sum(r["sent_bytes"] for r in reports), "part_ms": parts}
 
 
 def rank_main(options):
@@ -73,27 +85,33 @@ def rank_main(options):
     rounds = [{t.way: t.time(dist, options.steps) for t in trainees}
               for _ in range(options.rounds)]
     if dist.get_rank() == 0:
-        reports = {t.way: t.hook.reports() for t in trainees if t.hook}
-        print(json.dumps({
-            "rounds": rounds,
-            "sent_bytes": {way: sum(r["sent_bytes"] for r in all) for way, all in reports.items()},
-            "part_ms": {way: {part: sum(r["part_ns"][part] for r in all) / 1e6
-                              for part in all[0]["part_ns"]} for way, all in reports.items()},
-        }))
+        print(json.dumps({"rounds": rounds}))
     dist.barrier()
     dist.destroy_process_group()
 
 
 def table(result):
-    """Milliseconds and share of each way, and how many times smaller than dense it is."""
-    ms = {way: statistics.median(one[way] for one in result["rounds"]) for way in WAYS}
-    share = {way: max(0.0, 1 - ms["alone"] / ms[way]) for way in WAYS}
+    """Milliseconds and shares of each way, and how many times smaller than dense's they are."""
+    def middle(way, get):
+        return statistics.median(get(one[way]) for one in result["rounds"])
+
+    rows = {}
     for way in WAYS:
-        line = f"{way:20} {ms[way]:9.2f} ms a step, communication {share[way]:6.1%}"
-        if way.startswith("oktopk") and share[way] > 0:
-            line += f", {share['dense'] / share[way]:.1f}x less than dense"
+        step = middle(way, lambda one: one["step_ms"])
+        rows[way] = {"step_ms": step, "added_share": max(0.0, 1 - rows["alone"]["step_ms"] / step)
+                     if rows else 0.0,
+                     "collectives_share": middle(way, lambda one: one["part_ms"]["wire"]
+                                                 / one["step_ms"])}
+    print(f"{'':20} {'a step':>10} {'added':>8} {'collectives':>12}")
+    for way, row in rows.items():
+        line = (f"{way:20} {row['step_ms']:7.2f} ms {row['added_share']:8.1%} "
+                f"{row['collectives_share']:12.1%}")
+        if way.startswith("oktopk"):
+            less = [rows["dense"][key] / max(row[key], 1e-9)
+                    for key in ("added_share", "collectives_share")]
+            line += f"   {less[0]:.1f}x and {less[1]:.1f}x less"
         print(line)
-    return {"step_ms": ms, "share": share}
+    return rows
 
 
 def main():
@@ -115,8 +133,7 @@ def main():
     if options.cuda:
         words.append("--cuda")
     result = start_ranks(__file__, options.ranks, words)
-    result |= table(result)
-    result |= {"model": options.model, "ranks": options.ranks, "density": options.density,
+    result |= {"ways": table(result), "model": options.model, "ranks": options.ranks, "density": options.density,
                "device": "cuda" if options.cuda else "cpu"}
     if options.output:
         with open(options.output, "w") as file:

@@ -3,15 +3,12 @@
 #include <ATen/ATen.h>
 #include <c10/core/impl/VirtualGuardImpl.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 
 namespace sinew {
 namespace {
-
-constexpr std::int64_t kSampleEvery = 64;
-// How many more of a sample than its share are taken, so that the bound is almost never too high.
-constexpr std::int64_t kSampleSlack = 64;
 
 void wait_for_stream(const at::Tensor& tensor) {
   const auto device = tensor.device();
@@ -19,8 +16,6 @@ void wait_for_stream(const at::Tensor& tensor) {
   const c10::impl::VirtualGuardImpl guard(device.type());
   guard.synchronizeStream(guard.getStream(device));
 }
-
-std::int64_t count(std::size_t elements) { return static_cast<std::int64_t>(elements); }
 
 }  // namespace
 
@@ -32,70 +27,72 @@ void DeviceGradient::begin() {
   sum_ = kept_.defined() ? gradient_ + kept_ : gradient_ + 0;  // -0 + 0 is 0, as everywhere
 }
 
-// Places of elements that are certain to hold the largest: a sample says above what to look.
-at::Tensor DeviceGradient::largest(const at::Tensor& magnitudes, std::int64_t most) const {
-  const auto sample = magnitudes.slice(0, 0, magnitudes.numel(), kSampleEvery);
-  const auto wanted = most / kSampleEvery + most / (8 * kSampleEvery) + kSampleSlack;
-  if (wanted < sample.numel()) {
-    const auto bound = std::get<0>(sample.topk(wanted, 0, true, /*sorted=*/false)).min();
-    auto places = at::logical_and(magnitudes >= bound, magnitudes > 0).nonzero().flatten();
-    if (places.numel() >= most) return places;
-  }
-  return (magnitudes > 0).nonzero().flatten();
-}
-
+// Torch says nothing about which of several equal elements it takes, so it is asked how many there
+// are of the least: in the common case all of them are taken, and there is nothing to decide.
 FarGradient::Chosen DeviceGradient::choose(std::uint64_t most) {
   const at::NoGradGuard no_grad;
   begin();
   const auto wanted = static_cast<std::int64_t>(most);
   const auto magnitudes = sum_.abs();
-  // The maximum is NaN if any is.
-  if (elements() > 0 && !std::isfinite(magnitudes.max().item<float>())) return {{}, false};
-  auto places = largest(magnitudes, wanted);
-  if (places.numel() > wanted) {
-    const auto found = magnitudes.index_select(0, places);
-    const auto least = std::get<0>(found.topk(wanted, 0, true, /*sorted=*/false)).min();
-    const auto above = found > least, equal = found == least;
-    const auto ties = wanted - above.sum();
-    const auto chosen = at::logical_or(above, at::logical_and(equal, equal.cumsum(0) <= ties));
-    places = places.masked_select(chosen);
-  }
+  auto [largest, places] = magnitudes.topk(wanted, 0, /*largest=*/true, /*sorted=*/false);
+  const auto least = largest.min(), greatest = largest.max();  // of which one is NaN if any is
+  const auto above = (magnitudes >= least).sum();
+  auto facts = host(3, at::kDouble);
+  facts.copy_(at::stack({least.to(at::kDouble), greatest.to(at::kDouble), above.to(at::kDouble)}),
+              /*non_blocking=*/true);
+  auto chosen = bring(std::get<0>(places.to(at::kInt).sort()));
+  const auto* fact = facts.data_ptr<double>();
+  if (!std::isfinite(fact[1])) return {{}, false};
+  if (fact[0] > 0 && fact[2] == static_cast<double>(wanted)) return chosen;
+  return bring(exactly(magnitudes, wanted));
+}
+
+/// What at these places is, on the host; waits for it.
+FarGradient::Chosen DeviceGradient::bring(const at::Tensor& places) {
   const auto items = places.numel();
-  auto& indices = host(indices_, items, at::kInt);
-  auto& values = host(values_, items, at::kFloat);
-  indices.narrow(0, 0, items).copy_(places, /*non_blocking=*/true);
-  values.narrow(0, 0, items).copy_(sum_.index_select(0, places), /*non_blocking=*/true);
+  indices_ = host(items, at::kInt);
+  values_ = host(items, at::kFloat);
+  indices_.copy_(places, /*non_blocking=*/true);
+  values_.copy_(sum_.index_select(0, places), /*non_blocking=*/true);
   wait_for_stream(sum_);
   const auto size = static_cast<std::size_t>(items);
-  return {{{static_cast<const std::uint32_t*>(indices.data_ptr()), size},
-           {values.data_ptr<float>(), size}},
+  return {{{static_cast<const std::uint32_t*>(indices_.data_ptr()), size},
+           {values_.data_ptr<float>(), size}},
           true};
+}
+
+/// Places of the largest that are not 0, of equal ones the first.
+at::Tensor DeviceGradient::exactly(const at::Tensor& magnitudes, std::int64_t most) const {
+  const auto least = std::get<0>(magnitudes.topk(most, 0, true, /*sorted=*/false)).min();
+  const auto above = magnitudes > least, equal = magnitudes == least;
+  const auto room = most - above.sum();
+  const auto first = at::logical_and(equal, equal.cumsum(0) <= room);
+  return at::logical_and(at::logical_or(above, first), magnitudes > 0).nonzero().flatten();
 }
 
 std::span<float> DeviceGradient::fetch() {
   const at::NoGradGuard no_grad;
   begin();
-  auto& memory = host(whole_, sum_.numel(), at::kFloat);
-  memory.narrow(0, 0, sum_.numel()).copy_(sum_, /*non_blocking=*/true);
+  whole_ = host(sum_.numel(), at::kFloat);
+  whole_.copy_(sum_, /*non_blocking=*/true);
   wait_for_stream(sum_);
-  return {memory.data_ptr<float>(), elements()};
+  return {whole_.data_ptr<float>(), elements()};
 }
 
 void DeviceGradient::commit(const Items& result, std::span<const std::uint32_t> sent) {
   const at::NoGradGuard no_grad;
   const auto size = result.indices.size();
-  // What was chosen has been sent: its memory is free.
-  const auto places = to_device(indices_, result.indices.data(), size, at::kInt).to(at::kLong);
+  const auto places = to_device(result.indices.data(), size, at::kInt).to(at::kLong);
   gradient_.zero_();
-  gradient_.index_copy_(0, places, to_device(values_, result.values.data(), size, at::kFloat));
-  sum_.index_fill_(0, to_device(gone_, sent.data(), sent.size(), at::kInt).to(at::kLong), 0);
+  gradient_.index_copy_(0, places, to_device(result.values.data(), size, at::kFloat));
+  sum_.index_fill_(0, to_device(sent.data(), sent.size(), at::kInt).to(at::kLong), 0);
   kept_ = std::move(sum_);
   sum_.reset();
 }
 
 void DeviceGradient::store() {
   const at::NoGradGuard no_grad;
-  gradient_.copy_(whole_.narrow(0, 0, gradient_.numel()).view_as(gradient_), true);
+  gradient_.copy_(whole_, /*non_blocking=*/true);
   kept_.reset();
   sum_.reset();
 }
@@ -112,8 +109,7 @@ void DeviceGradient::clear_gradient() {
 }
 
 void DeviceGradient::keep(std::span<const float> kept) {
-  const at::NoGradGuard no_grad;
-  kept_ = to_device(whole_, kept.data(), kept.size(), at::kFloat).clone();
+  kept_ = to_device(kept.data(), kept.size(), at::kFloat);
 }
 
 void DeviceGradient::save(const std::vector<TensorSpec>& layout, State& state) const {
@@ -125,20 +121,18 @@ void DeviceGradient::save(const std::vector<TensorSpec>& layout, State& state) c
   feedback.save(state);
 }
 
-at::Tensor& DeviceGradient::host(at::Tensor& memory, std::int64_t elements, at::ScalarType type) {
-  if (!memory.defined() || memory.numel() < elements)
-    memory = at::empty({elements + elements / 8},
-                       at::TensorOptions().dtype(type).pinned_memory(!gradient_.device().is_cpu()));
-  return memory;
+// Pinned for devices, so that copies run by themselves; torch hands such memory out again only when
+// they are done.
+at::Tensor DeviceGradient::host(std::int64_t elements, at::ScalarType type) const {
+  return at::empty({elements},
+                   at::TensorOptions().dtype(type).pinned_memory(!gradient_.device().is_cpu()));
 }
 
-at::Tensor DeviceGradient::to_device(at::Tensor& memory, const void* data, std::size_t elements,
-                                     at::ScalarType type) {
-  auto part = host(memory, count(elements), type).narrow(0, 0, count(elements));
-  // The last copy out of it may still be under way.
-  wait_for_stream(gradient_);
-  if (elements > 0) std::memcpy(part.data_ptr(), data, elements * c10::elementSize(type));
-  return part.to(gradient_.device(), /*non_blocking=*/true);
+at::Tensor DeviceGradient::to_device(const void* data, std::size_t elements,
+                                     at::ScalarType type) const {
+  auto memory = host(static_cast<std::int64_t>(elements), type);
+  if (elements > 0) std::memcpy(memory.data_ptr(), data, elements * c10::elementSize(type));
+  return memory.to(gradient_.device(), /*non_blocking=*/true);
 }
 
 }  // namespace sinew

@@ -1,6 +1,9 @@
 // A bucket that stays on its device, with what was not sent of it: the largest elements are found
 // there, and only they come to the host. Written with torch's own operations, so that it runs
 // wherever tensors are, and finds the same elements everywhere.
+//
+// A device that many processes share lets each of them wait for its turn, so that waiting costs
+// more than computing: a step waits once, for what was chosen.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -28,19 +31,16 @@ class DeviceGradient final : public FarGradient {
 
  private:
   void begin();
-  [[nodiscard]] at::Tensor largest(const at::Tensor& magnitudes, std::int64_t most) const;
-  /// Host memory of a type, at least so large, from which copies to the device run by themselves.
-  at::Tensor& host(at::Tensor& memory, std::int64_t elements, at::ScalarType type);
-  at::Tensor to_device(at::Tensor& memory, const void* data, std::size_t elements,
-                       at::ScalarType type);
+  [[nodiscard]] Chosen bring(const at::Tensor& places);
+  [[nodiscard]] at::Tensor exactly(const at::Tensor& magnitudes, std::int64_t most) const;
+  [[nodiscard]] at::Tensor host(std::int64_t elements, at::ScalarType type) const;
+  [[nodiscard]] at::Tensor to_device(const void* data, std::size_t elements,
+                                     at::ScalarType type) const;
 
   at::Tensor gradient_;
-  at::Tensor kept_;  // undefined: nothing
-  at::Tensor sum_;   // undefined: outside of a step
-  // On the host:
-  at::Tensor whole_;
-  at::Tensor indices_, values_;  // of what was chosen, then of the result
-  at::Tensor gone_;              // indices of what was sent
+  at::Tensor kept_;                      // undefined: nothing
+  at::Tensor sum_;                       // undefined: outside of a step
+  at::Tensor whole_, indices_, values_;  // on the host: what fetch() and choose() gave
 };
 
 }  // namespace sinew

@@ -125,16 +125,12 @@ def rank_main(options):
     dist.destroy_process_group()
 
 
-def run_group(options, backend, ranks):
+def start_ranks(script, ranks, words):
+    """What rank 0 of a group of processes prints last, as JSON."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
-    command = [sys.executable, os.path.abspath(__file__), "--rank", "--backend", backend,
-               "--seconds", str(options.seconds), "--step-seconds", str(options.step_seconds),
-               "--model", options.model, "--batch", str(options.batch),
-               "--sizes", *map(str, options.sizes)]
-    if options.cuda:
-        command.append("--cuda")
+    command = [sys.executable, os.path.abspath(script), "--rank", *map(str, words)]
     processes = []
     for rank in range(ranks):
         environment = dict(os.environ, RANK=str(rank), WORLD_SIZE=str(ranks), LOCAL_RANK=str(rank),
@@ -143,10 +139,19 @@ def run_group(options, backend, ranks):
         processes.append(subprocess.Popen(command, env=environment, text=True,
                                           stdout=subprocess.PIPE if rank == 0 else None))
     out = processes[0].communicate()[0]
-    for process in processes:
+    for rank, process in enumerate(processes):
         if process.wait() != 0:
-            sys.exit(f"a rank of {backend} failed")
+            sys.exit(f"rank {rank} of {' '.join(command)} failed")
     return json.loads(out.strip().splitlines()[-1])
+
+
+def run_group(options, backend, ranks):
+    words = ["--backend", backend, "--seconds", options.seconds, "--step-seconds",
+             options.step_seconds, "--model", options.model, "--batch", options.batch, "--sizes",
+             *options.sizes]
+    if options.cuda:
+        words.append("--cuda")
+    return start_ranks(__file__, ranks, words)
 
 
 def median_ratio(rounds, key, size=None):

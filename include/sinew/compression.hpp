@@ -53,6 +53,10 @@ class Compressor {
   /// report is that of this step, until the next. When it throws because a rank or a link failed,
   /// all that came in is kept; the contents of `gradient` are then unspecified.
   const StepReport& allreduce(std::span<float> gradient);
+  /// The same for a gradient that stays where it is, with its residual; it comes to the host in
+  /// dense steps only. The bits are those of the other form. Throws Error{unsupported} where the
+  /// scheme cannot do that (SchemeInfo::far), or quality is to be measured.
+  const StepReport& allreduce(FarGradient& gradient);
 
   [[nodiscard]] const SchemeInfo& scheme() const noexcept;
   [[nodiscard]] const ErrorFeedback& feedback() const noexcept;

@@ -120,6 +120,43 @@ class ErrorFeedback {
   bool in_step_ = false;
 };
 
+/// A gradient with its residual, in memory that only its owner can touch, such as a GPU's: what a
+/// scheme that selects asks of it, so that no more than what is sent comes to the host. A step
+/// begins with choose() or fetch(), and ends with commit(), store() or roll_back().
+class FarGradient {
+ public:
+  FarGradient() = default;
+  FarGradient(const FarGradient&) = delete;
+  FarGradient& operator=(const FarGradient&) = delete;
+  virtual ~FarGradient() = default;
+
+  struct Items {
+    std::span<const std::uint32_t> indices;  // ascending
+    std::span<const float> values;
+  };
+  struct Chosen {
+    Items items;
+    bool finite = true;  // whether all elements are, not only the chosen
+  };
+  [[nodiscard]] virtual std::size_t elements() const = 0;
+  /// Of gradient + kept the largest by magnitude: exactly min(most, nonzeros) where all are finite,
+  /// ties by lowest index. Valid until the step ends.
+  virtual Chosen choose(std::uint64_t most) = 0;
+  /// All of gradient + kept, in memory of the host that is valid until the step ends.
+  virtual std::span<float> fetch() = 0;
+
+  /// The gradient becomes `result`, and 0 elsewhere. All is kept but what was `sent`.
+  virtual void commit(const Items& result, std::span<const std::uint32_t> sent) = 0;
+  /// The gradient becomes what fetch() gave, as it is now. Nothing is kept.
+  virtual void store() = 0;
+  /// The gradient is unspecified. Does nothing outside of a step.
+  virtual void roll_back(ErrorFeedback::Keep keep) = 0;
+  /// The gradient becomes 0; what is kept stays. Outside of a step.
+  virtual void clear_gradient() = 0;
+  /// Takes over what was kept elsewhere. Outside of a step.
+  virtual void keep(std::span<const float> kept) = 0;
+};
+
 /// Where the time of a step goes.
 enum class Part : std::uint8_t { accumulate_select, encode, wire, reduce, decode };
 inline constexpr std::size_t kParts = 5;
@@ -171,6 +208,8 @@ class Exchange {
 
   std::span<float> gradient;  // in: this rank's; out: the sum or mean over ranks, equal on all
   ErrorFeedback& feedback;
+  /// Where not null, it stands for both of these. Only schemes that say SchemeInfo::far see one.
+  FarGradient* far = nullptr;
   StepReport& report;
   ReduceOp op;      // sum or avg
   bool propagates;  // NaN and infinities pass through: nobody needs to look for them
@@ -327,6 +366,7 @@ struct SchemeInfo {
   bool conserves = false;   // sent + kept == came in, bit for bit
   bool rank_order = false;  // and the result is the sum in rank order, bit for bit
   std::span<const SchemeParameter> parameters{};
+  bool far = false;  // can leave the gradient where it is (FarGradient)
 };
 
 /// The schemes of the library: the only list of them.

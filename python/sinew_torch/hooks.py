@@ -23,10 +23,14 @@ class CompressedAllreduce:
     State belongs to parameters, not to buckets: DDP cuts its buckets anew after the first step, and
     a checkpoint may be loaded into other buckets. Ranks that have left a ``join()`` go on sending
     what they kept, with gradients of zero. Nothing is sent inside ``no_sync()``.
+
+    Buckets on a GPU stay there where the scheme can do with it (``oktopk``): the largest elements
+    are found on the GPU, and only they come to the host. ``on_device=False`` brings all of them to
+    the host; ``True`` treats buckets on the host like those on a GPU. The bits are the same.
     """
 
     def __init__(self, scheme, *, density=0.01, warmup=0, group=None, non_finite="propagate",
-                 measure=False, **parameters):
+                 measure=False, on_device=None, **parameters):
         known = {name: spec for name, _, _, spec in _backend.schemes()}
         if scheme not in known:
             raise ValueError(f"no scheme '{scheme}'; there are {', '.join(sorted(known))}")
@@ -34,12 +38,16 @@ class CompressedAllreduce:
         if unknown:
             raise TypeError(f"{scheme} has no parameter {', '.join(sorted(unknown))}; it has "
                             f"{', '.join(sorted(known[scheme])) or 'none'}")
+        if on_device and (measure or not _backend.selects_on_device(scheme)):
+            raise ValueError(f"{scheme} needs gradients on the host"
+                             f"{' to measure their quality' if measure else ''}: leave on_device out")
         self.scheme = scheme
         self.density = density
         self.warmup = warmup
         self.group = group
         self.non_finite = non_finite
         self.measure = measure
+        self.on_device = on_device
         self.parameters = {name: float(value) for name, value in parameters.items()}
         self._buckets = None
         self._names = {}
@@ -86,7 +94,7 @@ class CompressedAllreduce:
             from . import _group
             self._buckets = _backend.CompressedBuckets(
                 _group(self.group), self.scheme, self.density, self.warmup, self.non_finite,
-                self.measure, self.parameters)
+                self.measure, self.parameters, self.on_device)
         return self._buckets
 
     def _learn_names(self, module):

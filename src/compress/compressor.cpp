@@ -77,6 +77,12 @@ void agree_on_arguments(Communicator& communicator, const std::vector<std::uint6
     }
 }
 
+ErrorFeedback empty_feedback(std::vector<TensorSpec> layout, const CompressionOptions& options) {
+  return ErrorFeedback(std::move(layout), options.non_finite == NonFinite::propagate
+                                              ? ErrorFeedback::Undo::no
+                                              : ErrorFeedback::Undo::yes);
+}
+
 }  // namespace
 
 std::string_view name(NonFinite policy) noexcept {
@@ -106,9 +112,7 @@ struct Compressor::Impl {
         info(i),
         options(std::move(o)),
         parameters(info.parameters, options.parameters),
-        feedback(std::move(layout), options.non_finite == NonFinite::propagate
-                                        ? ErrorFeedback::Undo::no
-                                        : ErrorFeedback::Undo::yes),
+        feedback(empty_feedback(std::move(layout), options)),
         target(target_items(info, feedback.elements(), options)) {
     if (options.op != ReduceOp::avg && options.op != ReduceOp::sum)
       throw Error(Errc::unsupported, fmt::format("compressed allreduce has no {}; use avg or sum",
@@ -121,6 +125,13 @@ struct Compressor::Impl {
                                       hash_options(info, options)});
     scheme = info.make({feedback.layout(), feedback.elements(), communicator.rank(),
                         communicator.size(), target, &parameters});
+  }
+
+  void check_elements(std::size_t elements) const {
+    if (elements == feedback.elements()) return;
+    throw Error(Errc::invalid_argument,
+                fmt::format("rank {}: a gradient of {} elements for a compressor of {}",
+                            communicator.rank(), elements, feedback.elements()));
   }
 
   void begin_report() {
@@ -160,13 +171,19 @@ struct Compressor::Impl {
       case NonFinite::skip:
         feedback.roll_back(ErrorFeedback::Keep::before);
         std::fill(gradient.begin(), gradient.end(), 0.0F);
-        report.skipped = true;
-        report.items = 0;
-        return;
+        return note_skipped();
       case NonFinite::error:
-        break;
+        feedback.roll_back(ErrorFeedback::Keep::before);
+        refuse_non_finite();
     }
-    feedback.roll_back(ErrorFeedback::Keep::before);
+  }
+
+  void note_skipped() {
+    report.skipped = true;
+    report.items = 0;
+  }
+
+  [[noreturn]] void refuse_non_finite() const {
     throw Error(Errc::invalid_argument,
                 fmt::format("rank {}, step {} of {}: a gradient has a NaN or an infinity; the "
                             "residual is as before the step",
@@ -189,6 +206,35 @@ struct Compressor::Impl {
       settle(gradient);
     else
       forget_residual();
+  }
+
+  // What the scheme can do with a gradient that is elsewhere; all the rest is done on the host.
+  void run(FarGradient& gradient) {
+    if (!feedback.kept().empty()) take_over(gradient);
+    auto outcome = Outcome::dense;
+    if (step >= options.dense_steps) {
+      auto x = exchange_of({});
+      x.far = &gradient;
+      outcome = scheme->exchange(x);
+    }
+    const bool propagates = options.non_finite == NonFinite::propagate;
+    if (outcome == Outcome::dense || (outcome == Outcome::non_finite && propagates)) {
+      const auto host = gradient.fetch();
+      run_dense(host);
+      if (propagates || all_finite(host)) return gradient.store();
+    } else if (outcome == Outcome::done) {
+      return;
+    }
+    gradient.roll_back(ErrorFeedback::Keep::before);
+    if (options.non_finite == NonFinite::error) refuse_non_finite();
+    gradient.clear_gradient();
+    note_skipped();
+  }
+
+  // Loaded from a state, or left by steps on the host.
+  void take_over(FarGradient& gradient) {
+    gradient.keep(feedback.kept());
+    feedback = empty_feedback(feedback.layout(), options);
   }
 
   void forget_residual() {
@@ -222,10 +268,7 @@ Compressor::~Compressor() = default;
 
 const StepReport& Compressor::allreduce(std::span<float> gradient) {
   auto& impl = *impl_;
-  if (gradient.size() != impl.feedback.elements())
-    throw Error(Errc::invalid_argument,
-                fmt::format("rank {}: a gradient of {} elements for a compressor of {}",
-                            impl.communicator.rank(), gradient.size(), impl.feedback.elements()));
+  impl.check_elements(gradient.size());
   impl.begin_report();
   try {
     if (impl.options.measure) impl.prepare_measures(gradient);
@@ -233,6 +276,23 @@ const StepReport& Compressor::allreduce(std::span<float> gradient) {
     if (impl.options.measure) impl.take_measures(gradient);
   } catch (...) {
     impl.feedback.roll_back(ErrorFeedback::Keep::all);  // nothing left to do after `error`
+    throw;
+  }
+  ++impl.step;
+  return impl.report;
+}
+
+const StepReport& Compressor::allreduce(FarGradient& gradient) {
+  auto& impl = *impl_;
+  impl.check_elements(gradient.elements());
+  if (!impl.info.far || impl.options.measure)
+    throw Error(Errc::unsupported, fmt::format("{} needs gradients on the host{}", impl.info.name,
+                                               impl.info.far ? " to measure their quality" : ""));
+  impl.begin_report();
+  try {
+    impl.run(gradient);
+  } catch (...) {
+    gradient.roll_back(ErrorFeedback::Keep::all);
     throw;
   }
   ++impl.step;

@@ -90,6 +90,10 @@ class OkTopk final : public Scheme {
  private:
   TopK::Chosen choose(Exchange& x) {
     const auto timed = x.time(Part::accumulate_select);
+    if (x.far != nullptr) {
+      const auto [items, finite] = x.far->choose(target_);
+      return {items.indices, items.values, finite};
+    }
     const auto [kept, gone, sum] = x.feedback.begin();
     return top_.accumulate(x.gradient, {kept, gone}, sum);
   }
@@ -251,6 +255,10 @@ class OkTopk final : public Scheme {
       message = reader;
     });
     const std::span<const std::uint32_t> indices(indices_.data(), count);
+    if (x.far != nullptr) {
+      for (std::size_t i = 0; i < count; ++i) values_.data()[i] /= x.divisor();
+      return x.far->commit({indices, {values_.data(), count}}, both(chosen, indices));
+    }
     write_sparse(x.gradient, {indices, {values_.data(), count}}, x.divisor());
     x.feedback.take(both(chosen, indices));
     x.feedback.commit();

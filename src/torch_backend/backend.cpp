@@ -208,7 +208,7 @@ WorkPtr Backend::issue(Job job, Body body) {
   LaneTask task;
   task.timeout = job.timeout;
   task.begin = [staged, body = std::move(body), side = job.side](Communicator& communicator) {
-    if (side != nullptr) side->synchronize();
+    if (side != nullptr && !staged->empty()) side->synchronize();
     return body(communicator, *staged);
   };
   task.finish = [staged, work, side = job.side, name = std::move(job.name),

@@ -3,11 +3,14 @@
 #pragma once
 
 #include <map>
+#include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include <sinew/compression.hpp>
 #include "torch_backend/backend.hpp"
+#include "torch_backend/device_gradient.hpp"
 
 namespace sinew {
 
@@ -19,8 +22,10 @@ struct KeptBucket {
 
 class CompressedBuckets : public std::enable_shared_from_this<CompressedBuckets> {
  public:
+  /// `on_device`: whether buckets stay where they are, as far as the scheme can do with that, and
+  /// only what is sent comes to the host. Without it, those that are on a device do.
   CompressedBuckets(c10::intrusive_ptr<Backend> backend, const std::string& scheme,
-                    CompressionOptions options);
+                    CompressionOptions options, std::optional<bool> on_device);
 
   /// Replaces a bucket by its mean over ranks, as far as the scheme sends it. `layout`: the
   /// bucket's parameters, in the order in which they lie in it.
@@ -38,7 +43,13 @@ class CompressedBuckets : public std::enable_shared_from_this<CompressedBuckets>
     std::vector<TensorSpec> layout;
     Compressor compressor;
     StepReport report;
+    std::unique_ptr<DeviceGradient> far;  // of buckets that stay on their device
   };
+  [[nodiscard]] bool stays(const at::Tensor& bucket) const;
+  WorkPtr allreduce_staged(at::Tensor bucket, std::vector<TensorSpec> layout);
+  WorkPtr allreduce_far(at::Tensor bucket, std::vector<TensorSpec> layout);
+  [[nodiscard]] Backend::Job job_of(const at::Tensor& bucket, const at::Tensor& used,
+                                    const std::vector<TensorSpec>& layout);
   Bucket& bucket_for(Communicator& communicator, std::vector<TensorSpec> layout);
   void take_over(Compressor& compressor, const std::vector<TensorSpec>& layout) const;
   [[nodiscard]] std::vector<KeptBucket> snapshot() const;
@@ -48,6 +59,7 @@ class CompressedBuckets : public std::enable_shared_from_this<CompressedBuckets>
   c10::intrusive_ptr<Backend> backend_;
   const SchemeInfo& scheme_;
   CompressionOptions options_;
+  std::optional<bool> on_device_;
   // The lane's alone:
   std::vector<Bucket> buckets_;
   std::vector<KeptBucket> kept_;  // of buckets that are gone, or have not been seen again

@@ -107,6 +107,10 @@ py::dict dict_of(const StepReport& report) {
   dict["skipped"] = report.skipped;
   dict["sent_bytes"] = report.sent_bytes();
   dict["received_bytes"] = report.received_bytes();
+  py::dict parts;
+  for (std::size_t part = 0; part < kParts; ++part)
+    parts[name(static_cast<Part>(part)).data()] = report.part_ns[part];
+  dict["part_ns"] = parts;
   if (report.measured) {
     dict["relative_error"] = report.relative_error;
     dict["cosine"] = report.cosine;
@@ -192,9 +196,11 @@ void define_buckets(py::module_& m) {
   py::class_<CompressedBuckets, std::shared_ptr<CompressedBuckets>>(m, "CompressedBuckets")
       .def(py::init([](const BasePtr& group, const std::string& scheme, double density,
                        std::uint64_t warmup, const std::string& non_finite, bool measure,
-                       const std::map<std::string, double>& parameters) {
+                       const std::map<std::string, double>& parameters,
+                       std::optional<bool> on_device) {
         return std::make_shared<CompressedBuckets>(
-            ours(group), scheme, options_of(density, warmup, non_finite, measure, parameters));
+            ours(group), scheme, options_of(density, warmup, non_finite, measure, parameters),
+            on_device);
       }))
       .def("allreduce",
            [](CompressedBuckets& self, const at::Tensor& bucket, const Names& names,
@@ -246,6 +252,7 @@ void define_module(py::module_& m) {
   });
   m.def("recall", &recall);
   m.def("schemes", &schemes_list);
+  m.def("selects_on_device", [](const std::string& scheme) { return find_scheme(scheme).far; });
   m.def("place", &place);
   m.def("agree_on_master", &agree_on_master);
   m.def("enter_phase", &enter_phase);

@@ -54,8 +54,12 @@ Staged::Staged(std::vector<at::Tensor> tensors, Use use, SideStream* side)
   host_ = at::empty({elements_},
                     at::TensorOptions().dtype(type()).device(at::kCPU).pinned_memory(on_device_));
   data_ = host_.data_ptr();
-  if (on_device_)
-    for (const auto& tensor : tensors_) tensor.record_stream(side->stream());
+  if (!on_device_) {
+    if (use_ != Use::writes) copy(/*to_host=*/true);
+    return;
+  }
+  for (const auto& tensor : tensors_) tensor.record_stream(side->stream());
+  const c10::StreamGuard on(side->stream());
   if (use_ != Use::writes) copy(/*to_host=*/true);
 }
 

@@ -10,7 +10,7 @@ import torch.distributed as dist
 from torch import nn
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from launch import run_ranks
+from launch import DEVICE, run_ranks
 
 STEPS = 4
 BATCH = 64
@@ -30,11 +30,12 @@ def make(name):
 def batches():
     generator = torch.Generator().manual_seed(2)
     for _ in range(STEPS):
-        yield (torch.randn(BATCH, 1, 28, 28, generator=generator),
-               torch.randint(0, 10, (BATCH,), generator=generator))
+        yield (torch.randn(BATCH, 1, 28, 28, generator=generator).to(DEVICE),
+               torch.randint(0, 10, (BATCH,), generator=generator).to(DEVICE))
 
 
 def train(model, rank, size):
+    torch.backends.cudnn.allow_tf32 = False
     optimizer = torch.optim.SGD(model.parameters(), lr=0.05, momentum=0.9)
     for images, labels in batches():
         optimizer.zero_grad()
@@ -44,7 +45,7 @@ def train(model, rank, size):
 
 
 def flat(model):
-    return torch.cat([p.detach().reshape(-1) for p in model.parameters()])
+    return torch.cat([p.detach().reshape(-1) for p in model.parameters()]).cpu()
 
 
 def main(name):
@@ -53,7 +54,7 @@ def main(name):
         import sinew_torch  # noqa: F401
     dist.init_process_group(os.environ["BACKEND"])
     rank, size = dist.get_rank(), dist.get_world_size()
-    ddp = nn.parallel.DistributedDataParallel(make(name))
+    ddp = nn.parallel.DistributedDataParallel(make(name).to(DEVICE))
     train(ddp, rank, size)
     result = flat(ddp)
     if rank == 0:
@@ -68,7 +69,7 @@ def test():
     path = f"/tmp/sinew_ddp_test.{os.getpid()}"
     try:
         for name in ("mlp", "cnn"):
-            alone = make(name)
+            alone = make(name).to(DEVICE)
             train(alone, 0, 1)
             right = flat(alone)
             sizes = (2, 4, 8) if FULL or name == "mlp" else (2,)
@@ -78,7 +79,7 @@ def test():
                     assert len(set(hashes)) == 1, f"{name}, {size} ranks of {backend} differ"
                     got = torch.load(path)
                     apart = float((got - right).norm() / right.norm())
-                    print(f"{name} {backend} {size} ranks: relative L2 {apart:.2e}, ranks equal")
+                    print(f"{name} {backend} {size} ranks, {DEVICE}: relative L2 {apart:.2e}, ranks equal")
                     assert apart <= 1e-6
     finally:
         if os.path.exists(path):

@@ -9,18 +9,18 @@ import torch.distributed as dist
 from torch import nn
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from launch import run_ranks
+from launch import DEVICE, run_ranks
 
 
 def make(seed=1):
     torch.manual_seed(seed)
     return nn.Sequential(nn.Linear(40, 64), nn.Tanh(), nn.Linear(64, 64), nn.Tanh(),
-                         nn.Linear(64, 3))
+                         nn.Linear(64, 3)).to(DEVICE)
 
 
 def data(rank, step, rows=64):
     generator = torch.Generator().manual_seed(100 * step + rank)
-    images = torch.randn(rows, 40, generator=generator)
+    images = torch.randn(rows, 40, generator=generator).to(DEVICE)
     return images, (images[:, 0] > 0).long() + (images[:, 1] > 0).long()
 
 
@@ -109,7 +109,7 @@ def conservation(hooks):
     for bucket in hook.state_dict()["buckets"]:
         for name, shape in zip(bucket["names"], bucket["shapes"]):
             array = next(a for key, (_, a) in bucket["arrays"].items() if key.endswith(name))
-            kept[name] = array.reshape(shape)
+            kept[name] = array.reshape(shape).to(DEVICE)
     size = dist.get_world_size()
     worst = 0.0
     for name in names:
@@ -193,11 +193,53 @@ def half_precision(hooks):
     results = {}
     for dtype in (torch.bfloat16, torch.float64):
         hook = hooks.oktopk(density=0.2)
-        ddp = nn.parallel.DistributedDataParallel(nn.Linear(8, 4).to(dtype))
+        ddp = nn.parallel.DistributedDataParallel(nn.Linear(8, 4).to(DEVICE, dtype))
         hook.register(ddp)
-        ddp(torch.ones(2, 8, dtype=dtype)).sum().backward()
+        ddp(torch.ones(2, 8, dtype=dtype, device=DEVICE)).sum().backward()
         results[str(dtype)] = equal_on_all_ranks(ddp.module.weight.grad.float())
     return results
+
+
+def on_device(hooks):
+    """Buckets that stay on their device: the bits of those that go to the host, step for step.
+
+    From one step to the next the two swap what they keep, so that state fits either way. Rank 1 has
+    a NaN in step 6, and many gradients are 0 or equal, so that there are ties.
+    """
+    apart, skipped = 0, 0
+    for policy in ("propagate", "skip"):
+        hooked = [hooks.oktopk(density=0.05, warmup=2, non_finite=policy, on_device=stays)
+                  for stays in (False, True)]
+        ddps = [wrap(hook) for hook in hooked]
+        optimizers = [optimizer_of(ddp) for ddp in ddps]
+        for i in range(12):
+            for ddp, optimizer in zip(ddps, optimizers):
+                optimizer.zero_grad()
+                images, labels = data(dist.get_rank(), i)
+                images = images.round()
+                if policy == "skip" and i == 6 and dist.get_rank() == 1:
+                    images[0, 0] = float("nan")
+                nn.functional.cross_entropy(ddp(images), labels).backward()
+                optimizer.step()
+            apart += int(not torch.equal(flat(ddps[0]), flat(ddps[1])))
+            skipped += sum(report["skipped"] for report in hooked[1].reports())
+            if i % 3 == 2:
+                states = [hook.state_dict() for hook in hooked]
+                apart += int(arrays_of(states[0]) != arrays_of(states[1]))
+                for hook, state in zip(hooked, reversed(states)):
+                    hook.load_state_dict(state)
+    refused = 0
+    for bad in ({"scheme": "topka"}, {"scheme": "oktopk", "measure": True}):
+        try:
+            hooks.CompressedAllreduce(on_device=True, **bad)
+        except ValueError as error:
+            refused += "on the host" in str(error)
+    return {"apart": apart, "skipped": skipped, "refused": refused}
+
+
+def arrays_of(state):
+    return [sorted((name, array.numpy().tobytes()) for name, (_, array) in bucket["arrays"].items())
+            for bucket in state["buckets"]]
 
 
 def main(case):
@@ -233,6 +275,10 @@ def test():
     for one in run_ranks("half_precision", 2):
         assert all(one.values()), one
     print("no_sync, join, bfloat16 and float64: ranks equal")
+
+    for one in run_ranks("on_device", 3):
+        assert one["apart"] == 0 and one["skipped"] > 0 and one["refused"] == 2, one
+    print("buckets that stay on their device: equal bits")
 
 
 if __name__ == "__main__":

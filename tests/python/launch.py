@@ -11,6 +11,9 @@ import subprocess
 import sys
 import time
 
+#: Where tensors of the tests are: set SINEW_TEST_DEVICE=cuda to have them on a GPU.
+DEVICE = os.environ.get("SINEW_TEST_DEVICE", "cpu")
+
 
 def free_port():
     with socket.socket() as probe:

@@ -145,10 +145,10 @@ bool is_short(const Algorithm& algorithm, const Place& place) {
 }
 
 double crowded_ps(const Algorithm& algorithm, const Place& place, double bytes,
-                  const Setting& setting) {
-  const Worker worker(setting.network, algorithm.collective, bytes);
-  const double share = static_cast<double>(place.size) / setting.cores;
-  const double turn = share * setting.network.cores.switch_ps;
+                  const Surroundings& around) {
+  const Worker worker(around.network, algorithm.collective, bytes);
+  const double share = static_cast<double>(place.size) / around.cores;
+  const double turn = share * around.network.cores.switch_ps;
   const bool overlaps = is_one_way(algorithm.collective);
   Work busiest = busiest_of_few(algorithm, place, worker);
   double all = busiest.ps * place.size;
@@ -169,7 +169,7 @@ double crowded_ps(const Algorithm& algorithm, const Place& place, double bytes,
   // Calls that overlap do so through two slots, and through as many messages as there is room for.
   const double hops = depth * (overlaps ? kOverlapped : 1);
   const double reads = 2 * busiest.board_waits * (overlaps ? 0.5 : 1);
-  return all / setting.cores + busiest.ps + (hops + reads) * turn;
+  return all / around.cores + busiest.ps + (hops + reads) * turn;
 }
 
 double alone_ps(const Algorithm& algorithm, const Place& place, double bytes,
@@ -191,14 +191,14 @@ double alone_ps(const Algorithm& algorithm, const Place& place, double bytes,
 // What a node's ranks bring in from other nodes, round by round: each round waits once, and the
 // busiest node's bytes share its link.
 double crossing_ps(const Algorithm& algorithm, const Place& place, double bytes,
-                   const Setting& setting) {
+                   const Surroundings& around) {
   const auto node = [&](int rank) { return place.node_of[static_cast<std::size_t>(rank)]; };
   std::map<std::uint32_t, std::map<int, double>> rounds;  // bytes into each node
   double passes = 1;
   for (int rank = 0; rank < place.size; ++rank) {
     const auto schedule = schedule_of(algorithm, place, rank);
     const double chunk = chunk_bytes(schedule, bytes);
-    passes = std::max(passes, passes_of(schedule, bytes, setting.network));
+    passes = std::max(passes, passes_of(schedule, bytes, around.network));
     for (const auto& step : schedule.steps) {
       const double moved = chunk * std::max(step.src.count, step.dst.count);
       const int here = node(rank);
@@ -214,7 +214,7 @@ double crossing_ps(const Algorithm& algorithm, const Place& place, double bytes,
   for (const auto& [round, into] : rounds) {
     double most = 0;
     for (const auto& [where, amount] : into) most = std::max(most, amount);
-    total += passes * setting.crossing_ps + most * setting.crossing_byte_ps;
+    total += passes * around.crossing_ps + most * around.crossing_byte_ps;
   }
   return total;
 }
@@ -237,14 +237,14 @@ bool has_levels(std::span<const int> node_of) {
 }
 
 double call_ps(const Algorithm& algorithm, const Place& place, double bytes,
-               const Setting& setting) {
-  if (place.size < 2) return setting.network.call_ps;
+               const Surroundings& around) {
+  if (place.size < 2) return around.network.call_ps;
   // What was measured with as many ranks on as few cores has their turns in it.
-  const bool crowded = setting.cores > 0 && place.size > setting.cores &&
-                       setting.network.provenance.ranks != place.size;
-  const double inside = crowded ? crowded_ps(algorithm, place, bytes, setting)
-                                : alone_ps(algorithm, place, bytes, setting.network);
-  return inside + (place.node_of.empty() ? 0 : crossing_ps(algorithm, place, bytes, setting));
+  const bool crowded = around.cores > 0 && place.size > around.cores &&
+                       around.network.provenance.ranks != place.size;
+  const double inside = crowded ? crowded_ps(algorithm, place, bytes, around)
+                                : alone_ps(algorithm, place, bytes, around.network);
+  return inside + (place.node_of.empty() ? 0 : crossing_ps(algorithm, place, bytes, around));
 }
 
 }  // namespace sinew

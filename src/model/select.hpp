@@ -12,7 +12,7 @@ namespace sinew {
 
 /// What ranks run on, as the choice of an algorithm sees it. Equal on all ranks, or they would
 /// choose apart.
-struct Setting {
+struct Surroundings {
   Network network{};            // inside a node
   int cores = 0;                // that all ranks share; 0: one each
   double crossing_ps = 0;       // a message to another node, on top
@@ -34,6 +34,6 @@ bool has_levels(std::span<const int> node_of);
 /// what it waited for has come. In collectives in which nobody who gives gets anything back, calls
 /// overlap, as far as what is under way fits in buffers.
 double call_ps(const Algorithm& algorithm, const Place& place, double bytes,
-               const Setting& setting);
+               const Surroundings& around);
 
 }  // namespace sinew

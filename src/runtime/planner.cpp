@@ -8,7 +8,7 @@
 
 #include <sinew/verify.hpp>
 #include "base/text.hpp"
-#include "runtime/setting.hpp"
+#include "runtime/surroundings.hpp"
 #include "schedule/form.hpp"
 #include "transport/board.hpp"
 #include "transport/shared_transport.hpp"
@@ -122,7 +122,9 @@ bool overlap(const void* a, std::size_t a_bytes, const void* b, std::size_t b_by
 }  // namespace
 
 Planner::Planner(Transport& transport, const Options& options)
-    : transport_(transport), options_(options), setting_(setting_for(transport, options)) {}
+    : transport_(transport),
+      options_(options),
+      surroundings_(surroundings_of(transport, options)) {}
 
 std::size_t Planner::KeyHash::operator()(const Key& key) const noexcept {
   std::uint64_t hash = key.count * 0x9E3779B97F4A7C15U;
@@ -222,7 +224,8 @@ bool Planner::lacks_levels(const Algorithm& algorithm, const Call& call) const {
 
 double Planner::predicted_us(const Algorithm& algorithm, const Call& call) const {
   const auto bytes = large_elements(call, transport_.size()) * size_of(call.dtype);
-  return call_ps(algorithm, place_for(algorithm, call), static_cast<double>(bytes), setting_) / 1e6;
+  return call_ps(algorithm, place_for(algorithm, call), static_cast<double>(bytes), surroundings_) /
+         1e6;
 }
 
 std::vector<Candidate> Planner::explain(const Call& call) const {

@@ -75,7 +75,7 @@ class Planner {
 
   Transport& transport_;
   const Options& options_;
-  Setting setting_;  // what algorithms are chosen by
+  Surroundings surroundings_;  // what algorithms are chosen by
   std::unordered_map<Key, std::unique_ptr<Planned>, KeyHash> plans_;
   std::map<std::pair<Collective, std::string>, World> installed_;
   Call last_call_{};

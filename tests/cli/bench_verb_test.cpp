@@ -159,9 +159,9 @@ TEST(Bench, json_has_every_field_of_its_schema_and_no_other) {
     EXPECT_TRUE(document["machine"].contains(key)) << key;
   ASSERT_EQ(document["results"].size(), 2U);
   const std::set<std::string> required{
-      "collective", "algorithm", "transport", "ranks",     "bytes",  "dtype",   "op",
-      "buffers",    "in_place",  "root",      "min_us",    "p50_us", "p99_us",  "algbw_gbs",
-      "busbw_gbs",  "wrong",     "peers",     "best_peer", "ratio",  "probe_us"};
+      "collective", "algorithm", "auto",     "transport", "ranks",     "bytes",  "dtype",
+      "op",         "buffers",   "in_place", "root",      "min_us",    "p50_us", "p99_us",
+      "algbw_gbs",  "busbw_gbs", "wrong",    "peers",     "best_peer", "ratio",  "probe_us"};
   for (const auto& row : document["results"]) {
     auto found = keys(row);
     found.erase("ratio_fast_mode");  // which of the two are there is the machine's mood

@@ -14,36 +14,36 @@ namespace {
 
 const std::vector<int> kTwoOfFour{0, 0, 0, 0, 1, 1, 1, 1};
 
-Setting memory(int cores = 8) {
-  Setting setting{.network = default_network(Medium::memory), .cores = cores};
-  setting.network.board->slot_bytes = 1 << 19;
-  return setting;
+Surroundings memory(int cores = 8) {
+  Surroundings around{.network = default_network(Medium::memory), .cores = cores};
+  around.network.board->slot_bytes = 1 << 19;
+  return around;
 }
 // 1 Gbit/s and 1 ms between two nodes.
-Setting slow_link() {
-  auto setting = memory();
-  setting.crossing_ps = 1e9;
-  setting.crossing_byte_ps = 8000;
-  return setting;
+Surroundings slow_link() {
+  auto around = memory();
+  around.crossing_ps = 1e9;
+  around.crossing_byte_ps = 8000;
+  return around;
 }
 
-double took(std::string_view algorithm, double bytes, const Setting& setting,
+double took(std::string_view algorithm, double bytes, const Surroundings& around,
             std::span<const int> node_of, Collective collective = Collective::allreduce,
             int size = 8) {
   const auto& row = find_algorithm(collective, algorithm);
   const auto segments = segments_for(row, static_cast<std::uint64_t>(bytes), 0);
-  return call_ps(row, {.size = size, .segments = segments, .node_of = node_of}, bytes, setting);
+  return call_ps(row, {.size = size, .segments = segments, .node_of = node_of}, bytes, around);
 }
 
-std::string_view best(Collective collective, int size, double bytes, const Setting& setting) {
+std::string_view best(Collective collective, int size, double bytes, const Surroundings& around) {
   std::string_view name;
   double least = 1e30;
   for (const auto& row : algorithms()) {
     const Place place{.size = size, .node_of = {}};
     if (row.collective != collective ||
-        !row.fits(place, {.board = setting.network.board.has_value()}))
+        !row.fits(place, {.board = around.network.board.has_value()}))
       continue;
-    const double ps = took(row.name, bytes, setting, {}, collective, size);
+    const double ps = took(row.name, bytes, around, {}, collective, size);
     if (ps < least) {
       least = ps;
       name = row.name;
@@ -84,7 +84,7 @@ TEST(Predicted, levels_need_two_nodes_of_two_ranks) {
 }
 
 TEST(Predicted, a_core_for_each_rank_is_what_predict_says) {
-  Setting sockets{.network = default_network(Medium::sockets), .cores = 4};
+  Surroundings sockets{.network = default_network(Medium::sockets), .cores = 4};
   for (const auto* const algorithm : {"ring", "halving_doubling", "binomial", "double_tree"}) {
     const auto answer = predict(find_algorithm(Collective::allreduce, algorithm),
                                 {.collective = Collective::allreduce, .ranks = 4, .bytes = 1 << 20},
@@ -106,9 +106,9 @@ TEST(Predicted, turns_count_when_ranks_outnumber_cores) {
 }
 
 TEST(Predicted, a_model_of_as_many_ranks_has_their_turns_in_it) {
-  auto setting = memory(2);
-  setting.network.provenance.ranks = 8;
-  EXPECT_EQ(took("flat", 8, setting, {}), took("flat", 8, memory(8), {}));
+  auto around = memory(2);
+  around.network.provenance.ranks = 8;
+  EXPECT_EQ(took("flat", 8, around, {}), took("flat", 8, memory(8), {}));
 }
 
 TEST(Predicted, short_broadcasts_go_by_messages_and_long_ones_by_slots) {
@@ -119,10 +119,10 @@ TEST(Predicted, short_broadcasts_go_by_messages_and_long_ones_by_slots) {
 }
 
 TEST(Predicted, other_costs_make_another_choice) {
-  Setting setting{.network = default_network(Medium::sockets), .cores = 8};
-  EXPECT_EQ(best(Collective::allreduce, 8, 8, setting), "recursive_doubling");
-  setting.network.one_way = setting.network.exchange = Curve(1, 1000);  // only bytes cost
-  EXPECT_NE(best(Collective::allreduce, 8, 1 << 20, setting), "recursive_doubling");
+  Surroundings around{.network = default_network(Medium::sockets), .cores = 8};
+  EXPECT_EQ(best(Collective::allreduce, 8, 8, around), "recursive_doubling");
+  around.network.one_way = around.network.exchange = Curve(1, 1000);  // only bytes cost
+  EXPECT_NE(best(Collective::allreduce, 8, 1 << 20, around), "recursive_doubling");
   auto board = memory();
   EXPECT_EQ(best(Collective::allreduce, 8, 8, board), "flat");
   board.network.board->wait_ps = 1e12;  // nobody notices what others publish
@@ -130,12 +130,12 @@ TEST(Predicted, other_costs_make_another_choice) {
 }
 
 TEST(Predicted, many_ranks_are_bounded_work) {
-  const Setting setting{.network = default_network(Medium::sockets), .cores = 4};
+  const Surroundings around{.network = default_network(Medium::sockets), .cores = 4};
   const auto begin = std::chrono::steady_clock::now();
   for (const auto& row : algorithms()) {
     const Place place{.size = 2048, .node_of = {}};
     if (row.collective != Collective::allreduce || !row.fits(place, {})) continue;
-    EXPECT_GT(took(row.name, 16 << 20, setting, {}, Collective::allreduce, 2048), 0) << row.name;
+    EXPECT_GT(took(row.name, 16 << 20, around, {}, Collective::allreduce, 2048), 0) << row.name;
   }
   EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(20));
 }

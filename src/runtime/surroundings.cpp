@@ -1,4 +1,4 @@
-#include "runtime/setting.hpp"
+#include "runtime/surroundings.hpp"
 
 #include <utility>
 
@@ -22,23 +22,23 @@ bool is_about(const Network& network, Medium medium) {
 
 }  // namespace
 
-Setting setting_for(Transport& transport, const Options& options) {
+Surroundings surroundings_of(Transport& transport, const Options& options) {
   const auto medium = medium_of(transport);
-  Setting setting{.network = default_network(medium), .cores = transport.cores()};
+  Surroundings around{.network = default_network(medium), .cores = transport.cores()};
   if (!options.model.empty()) {
     auto given = parse_network(options.model, "the model");
     given.topology = {};
     given.noise = {};
     given.stragglers = {};
-    given.cores.switch_ps = setting.network.cores.switch_ps;
-    if (is_about(given, medium)) setting.network = std::move(given);
+    given.cores.switch_ps = around.network.cores.switch_ps;
+    if (is_about(given, medium)) around.network = std::move(given);
   }
-  if (const Board* board = transport.board(); board != nullptr && setting.network.board)
-    setting.network.board->slot_bytes = static_cast<double>(board->slot_bytes());
+  if (const Board* board = transport.board(); board != nullptr && around.network.board)
+    around.network.board->slot_bytes = static_cast<double>(board->slot_bytes());
   const auto link = transport.between_nodes();
-  setting.crossing_ps = link.message_ns * 1e3;
-  setting.crossing_byte_ps = link.byte_ns * 1e3;
-  return setting;
+  around.crossing_ps = link.message_ns * 1e3;
+  around.crossing_byte_ps = link.byte_ns * 1e3;
+  return around;
 }
 
 }  // namespace sinew

@@ -9,6 +9,6 @@ namespace sinew {
 /// The model that was given, where it is about what carries the messages here; else what the
 /// library comes with. Who is on which node, and how many cores there are, the transport knows
 /// better than a file. Throws Error{invalid_argument} that names the line.
-Setting setting_for(Transport& transport, const Options& options);
+Surroundings surroundings_of(Transport& transport, const Options& options);
 
 }  // namespace sinew

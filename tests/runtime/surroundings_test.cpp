@@ -1,6 +1,6 @@
 // By what algorithms are chosen: shipped figures, a model that was given, and what ranks do that
 // were given different ones.
-#include "runtime/setting.hpp"
+#include "runtime/surroundings.hpp"
 
 #include <gtest/gtest.h>
 
@@ -35,27 +35,27 @@ std::string chosen(const Options& options, std::size_t count) {
       Communicator(hub->join(0), options).explain(allreduce_of(count)).front().algorithm);
 }
 
-TEST(Setting, a_model_changes_the_choice) {
+TEST(Surroundings, a_model_changes_the_choice) {
   EXPECT_EQ(chosen({}, 2), "flat");
   EXPECT_EQ(chosen(slow_board(), 2), "recursive_doubling");
 }
 
-TEST(Setting, a_model_of_another_medium_is_left_alone) {
+TEST(Surroundings, a_model_of_another_medium_is_left_alone) {
   auto sockets = default_network(Medium::sockets);
   sockets.provenance.transport = "tcp";
   const auto hub = LocalHub::make(2);
   const auto transport = hub->join(0);
-  const auto setting = setting_for(*transport, {.model = to_toml(sockets)});
-  EXPECT_EQ(setting.network.name, default_network(Medium::memory).name);
-  EXPECT_GT(setting.network.board->slot_bytes, 0);
+  const auto around = surroundings_of(*transport, {.model = to_toml(sockets)});
+  EXPECT_EQ(around.network.name, default_network(Medium::memory).name);
+  EXPECT_GT(around.network.board->slot_bytes, 0);
 }
 
-TEST(Setting, a_model_that_is_wrong_is_refused_with_its_line) {
+TEST(Surroundings, a_model_that_is_wrong_is_refused_with_its_line) {
   const auto hub = LocalHub::make(2);
   const auto transport = hub->join(0);
   const auto refused = [&](const std::string& text) -> std::string {
     try {
-      setting_for(*transport, {.model = text});
+      surroundings_of(*transport, {.model = text});
     } catch (const Error& error) {
       EXPECT_EQ(error.code(), Errc::invalid_argument);
       return error.what();
@@ -69,7 +69,7 @@ TEST(Setting, a_model_that_is_wrong_is_refused_with_its_line) {
   EXPECT_NE(refused("hello").find("model"), std::string::npos);
 }
 
-TEST(Setting, all_ranks_choose_alike_and_explain_alike) {
+TEST(Surroundings, all_ranks_choose_alike_and_explain_alike) {
   for (const int size : {2, 3, 8}) {
     std::mutex mutex;
     std::set<std::string> answers;
@@ -87,7 +87,7 @@ TEST(Setting, all_ranks_choose_alike_and_explain_alike) {
   }
 }
 
-TEST(Setting, ranks_with_different_models_get_an_error_that_names_both) {
+TEST(Surroundings, ranks_with_different_models_get_an_error_that_names_both) {
   const auto hub = LocalHub::make(2);
   std::vector<std::string> errors(2);
   std::vector<std::thread> threads;

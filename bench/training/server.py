@@ -4,7 +4,7 @@
 Workers that add up their gradients (allreduce), and workers of a server (--mode server) that waits
 for all of them, or lets them run ahead (--stale). Same model, data, batch, steps and threads. Prints
 a line for each: medians of batches/s over all workers, bytes sent a batch by everybody, the loss at
-the end, and resident memory of all processes.
+the end, and resident memory of all workers. Writes all runs as JSON.
 """
 
 import argparse
@@ -44,6 +44,7 @@ def main():
     parser.add_argument("--density", default="0.02")
     parser.add_argument("--transport", default="auto")
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--json", help="file for all runs")
     options = parser.parse_args()
     contenders = {
         "allreduce": [],
@@ -52,6 +53,7 @@ def main():
         "server, sparse": ["--mode", "server", "--compress", f"topka:{options.density}"],
         "server, stale 4": ["--mode", "server", "--stale", "4"],
     }
+    everything = {}
     length = (["--seconds", str(options.seconds)] if options.seconds
               else ["--steps", str(options.steps)])
     print(f"{'model':<6} {'workers':>7} {'arrangement':<18} {'batches/s':>9} {'B/batch':>10} "
@@ -72,6 +74,12 @@ def main():
             print(f"{options.model:<6} {workers:>7} {name:<18} {median['batches_per_s']:>9.1f} "
                   f"{median['bytes_per_batch']:>10.0f} {median['ratio']:>6.1f} "
                   f"{median['loss']:>7.4f} {median['memory_mb']:>6.0f}", flush=True)
+        everything[workers] = seen
+    if options.json:
+        settings = {name: value for name, value in vars(options).items()
+                    if name not in ("sinew", "json", "workers")}
+        document = {"options": settings, "workers": everything}
+        Path(options.json).write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

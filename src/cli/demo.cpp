@@ -10,7 +10,7 @@
 namespace sinew {
 
 int run_demo(int argc, char** argv) {
-  std::string what, ranks = "4";
+  std::string what, ranks;
   TrainingDemo training;
   bool seed_run = false;
   CLI::App app(
@@ -20,9 +20,11 @@ int run_demo(int argc, char** argv) {
       "proven and run beside the MPIs installed here.",
       "sinew demo");
   app.add_option("what", what, "collectives, or tour (else: training)");
-  app.add_option("-p,--ranks", ranks, "how many ranks or workers")->capture_default_str();
+  app.add_option("-p,--ranks", ranks, "how many ranks or workers (4; of --seed-run 8)");
   app.add_option("-o,--output", training.folder, "folder of the runs and the report (sinew-demo)");
   app.add_option("--steps", training.steps, "of training (what takes about a minute)");
+  app.add_option("--model", training.model, "another model of `sinew train` (cnn)");
+  app.add_option("--data", training.data, "other data of `sinew train` (fashion)");
   app.add_option("--net", training.network,
                  "network to predict for: a model file or alpha=50us,bw=1.25GB/s (that)");
   app.add_flag("--seed-run", seed_run,
@@ -30,7 +32,7 @@ int run_demo(int argc, char** argv) {
                "sparse, and its tables; minutes on a small machine");
   if (const auto status = parse(app, argc, argv)) return *status;
   constexpr std::array<std::string_view, 2> kParts{"collectives", "tour"};
-  const int size = one_size(ranks, {});
+  const int size = one_size(ranks.empty() ? seed_run ? "8" : "4" : ranks, {});
   if (what == "collectives") return demo_collectives(size);
   if (what == "tour") return demo_tour(size);
   if (!what.empty()) throw Error(Errc::invalid_argument, unknown("demo", what, kParts));

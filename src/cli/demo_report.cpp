@@ -125,7 +125,7 @@ std::string to_text(const TrainComparison& c) {
   Table predicted(std::move(columns));
   for (const auto& step : c.predicted) predicted.add(predicted_row(step));
   return fmt::format("{}\n{}\n\nCommunication of larger groups:\n\n{}\n{}\n", figures.text(),
-                     c.verdict, predicted.text(), wrapped(assumption(c), 80, 0));
+                     wrapped(c.verdict), predicted.text(), wrapped(assumption(c)));
 }
 
 std::string to_markdown(const TrainComparison& c) {

@@ -1,6 +1,5 @@
 // `sinew demo`: two runs of `sinew train`, compared.
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -23,9 +22,28 @@ using Words = std::vector<std::string>;
 
 constexpr int kSteps = 120;  // about 20 s on two cores
 
+/// As one would type it, in lines that fit a terminal; an option stays beside its value.
+std::string typed(const Words& words) {
+  constexpr std::size_t kColumns = 80;
+  std::string text = "$ sinew";
+  std::size_t at = text.size();
+  for (std::size_t i = 0; i < words.size();) {
+    std::string part = " " + words[i++];
+    while (part[1] == '-' && i < words.size() && !words[i].starts_with('-'))
+      part += " " + words[i++];
+    if (at + part.size() + 2 > kColumns) {  // and the backslash
+      text += " \\\n   ";
+      at = 3;
+    }
+    text += part;
+    at += part.size();
+  }
+  return text;
+}
+
 /// Runs this program once more, its output on stderr; gives its status.
 int run_self(const Words& words) {
-  fmt::print("$ sinew {}\n", fmt::join(words, " "));
+  fmt::print("{}\n", typed(words));
   std::fflush(stdout);
   const pid_t child = ::fork();
   if (child < 0) throw Error(Errc::system, "cannot start another process");
@@ -96,8 +114,10 @@ int demo_training(const TrainingDemo& wanted) {
                {"--compress", "oktopk:0.02", "--warmup", warmup}}};
   for (const auto& run : runs) {
     fmt::print("{}\n\n", run.title);
-    auto words = training("cnn", wanted.workers, steps, folder / run.folder, run.more);
-    words.insert(words.end(), {"--data", "fashion", "--batch", "32"});
+    auto words = training(wanted.model.empty() ? "cnn" : wanted.model, wanted.workers, steps,
+                          folder / run.folder, run.more);
+    words.insert(words.end(),
+                 {"--data", wanted.data.empty() ? "fashion" : wanted.data, "--batch", "32"});
     if (const int status = run_self(words); status != 0) return status;
     fmt::print("\n");
   }
@@ -112,20 +132,24 @@ int demo_training(const TrainingDemo& wanted) {
 }
 
 int demo_seed_run(const TrainingDemo& wanted) {
-  if (!knows_model("lstman4")) {
-    fmt::print(stderr, "sinew: there is no model lstman4 in this build; nothing was run\n");
+  const auto model = wanted.model.empty() ? "lstman4" : wanted.model;
+  if (!knows_model(model)) {
+    fmt::print(stderr, "sinew: there is no model {} in this build; nothing was run\n", model);
     return kMissing;
   }
   const int steps = wanted.steps > 0 ? wanted.steps : 6;
   const auto folder = fs::path(wanted.folder) / "seed-run";
   const auto warmup = std::to_string(std::max(1, steps / 2));
-  auto words = training("lstman4", 8, steps, folder,
-                        {"--batch", "2", "--threads", "1", "--compress", "oktopk:0.02", "--warmup",
-                         warmup, "--clip", "400", "--lr", "0.01", "--no-evaluate"});
+  // All gradients in one message, as in the run that this repeats.
+  auto words =
+      training(model, wanted.workers, steps, folder,
+               {"--batch", "2", "--threads", "1", "--bucket", "1G", "--compress", "oktopk:0.02",
+                "--warmup", warmup, "--clip", "400", "--lr", "0.01", "--no-evaluate"});
+  if (!wanted.data.empty()) words.insert(words.end(), {"--data", wanted.data});
   if (const int status = run_self(words); status != 0) return status;
-  std::string name = folder.string(), verb = "report";
-  char* argv[] = {verb.data(), name.data(), nullptr};
-  return run_report(2, argv);
+  fmt::print("{}\nReport: {}\n", seed_tables(folder.string()),
+             fs::absolute(folder / "report.html").lexically_normal().string());
+  return kFine;
 }
 
 }  // namespace sinew

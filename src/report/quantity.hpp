@@ -21,7 +21,6 @@ constexpr std::string_view name(Source source) {
 template <Source kSource>
 struct Quantity {
   double value = 0;
-  static constexpr Source source = kSource;
   friend constexpr Quantity operator+(Quantity a, Quantity b) { return {a.value + b.value}; }
   friend constexpr Quantity operator-(Quantity a, Quantity b) { return {a.value - b.value}; }
   friend constexpr auto operator<=>(Quantity, Quantity) = default;

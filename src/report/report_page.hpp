@@ -22,6 +22,9 @@ std::string table_html(const TextTable& table, std::string_view summary);
 /// For terminals: at most 80 columns, with bars.
 std::string to_text(const Summary& summary, std::string_view title,
                     std::span<const TextTable> extra = {});
+/// A table for terminals: as many columns as fit, the first cut before others are left out; as many
+/// rows as asked for.
+std::string table_text(const TextTable& table, std::size_t most_rows = 16);
 /// `extra`: tables that come after the findings.
 std::string to_markdown(const Summary& summary, std::string_view title, std::string_view command,
                         std::span<const TextTable> extra = {});

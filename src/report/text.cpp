@@ -31,41 +31,6 @@ std::string cut(std::string_view text, std::size_t width) {
   return result + "..";
 }
 
-/// As many columns as fit; the first is cut before others are left out.
-std::string table_text(const TextTable& table, std::size_t most_rows = 16) {
-  constexpr std::size_t kFirst = 26;
-  if (table.rows.empty()) return "";
-  std::vector<std::size_t> widths;
-  for (const auto& column : table.columns) widths.push_back(width_of(column));
-  const auto shown = std::min(most_rows, table.rows.size());
-  for (std::size_t r = 0; r < shown; ++r)
-    for (std::size_t i = 0; i < table.rows[r].size(); ++i)
-      widths[i] = std::max(widths[i], width_of(table.rows[r][i]));
-  widths[0] = std::min(widths[0], kFirst);
-  std::size_t columns = 0, used = 0;
-  for (; columns < widths.size() && used + widths[columns] + 2 <= kColumns + 2; ++columns)
-    used += widths[columns] + 2;
-  auto text = "\n" + table.title + "\n";
-  if (table.columns.size() == 2 && widths[0] + widths[1] + 2 > kColumns) {  // sentences
-    for (const auto& row : table.rows)
-      text += wrapped(fmt::format("{}: {}", row[0], row[1]), kColumns, 2) + '\n';
-    return text + wrapped(table.about) + '\n';
-  }
-  const auto line = [&](const std::vector<std::string>& cells) {
-    std::string row;
-    for (std::size_t i = 0; i < columns; ++i)
-      row += (i == 0 ? "" : "  ") + padded(cut(cells[i], widths[i]), widths[i], i > 0);
-    row.erase(row.find_last_not_of(' ') + 1);
-    text += row + '\n';
-  };
-  line(table.columns);
-  for (std::size_t r = 0; r < shown; ++r) line(table.rows[r]);
-  if (shown < table.rows.size())
-    text += fmt::format("({} more; --format md or csv has them)\n", table.rows.size() - shown);
-  if (!table.about.empty()) text += wrapped(table.about) + '\n';
-  return text;
-}
-
 struct Bar {
   std::string name, value;
   double share = 0;
@@ -170,6 +135,40 @@ std::string findings_part(const Summary& summary) {
 }
 
 }  // namespace
+
+std::string table_text(const TextTable& table, std::size_t most_rows) {
+  constexpr std::size_t kFirst = 26;
+  if (table.rows.empty()) return "";
+  std::vector<std::size_t> widths;
+  for (const auto& column : table.columns) widths.push_back(width_of(column));
+  const auto shown = std::min(most_rows, table.rows.size());
+  for (std::size_t r = 0; r < shown; ++r)
+    for (std::size_t i = 0; i < table.rows[r].size(); ++i)
+      widths[i] = std::max(widths[i], width_of(table.rows[r][i]));
+  widths[0] = std::min(widths[0], kFirst);
+  std::size_t columns = 0, used = 0;
+  for (; columns < widths.size() && used + widths[columns] + 2 <= kColumns + 2; ++columns)
+    used += widths[columns] + 2;
+  auto text = "\n" + table.title + "\n";
+  if (table.columns.size() == 2 && widths[0] + widths[1] + 2 > kColumns) {  // sentences
+    for (const auto& row : table.rows)
+      text += wrapped(fmt::format("{}: {}", row[0], row[1]), kColumns, 2) + '\n';
+    return text + wrapped(table.about) + '\n';
+  }
+  const auto line = [&](const std::vector<std::string>& cells) {
+    std::string row;
+    for (std::size_t i = 0; i < columns; ++i)
+      row += (i == 0 ? "" : "  ") + padded(cut(cells[i], widths[i]), widths[i], i > 0);
+    row.erase(row.find_last_not_of(' ') + 1);
+    text += row + '\n';
+  };
+  line(table.columns);
+  for (std::size_t r = 0; r < shown; ++r) line(table.rows[r]);
+  if (shown < table.rows.size())
+    text += fmt::format("({} more; --format md or csv has them)\n", table.rows.size() - shown);
+  if (!table.about.empty()) text += wrapped(table.about) + '\n';
+  return text;
+}
 
 std::string to_text(const Summary& summary, std::string_view title,
                     std::span<const TextTable> extra) {

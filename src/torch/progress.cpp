@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "torch/figures.hpp"
 #include "torch/prometheus.hpp"
 
 namespace sinew {
@@ -38,13 +39,14 @@ std::string progress_line(const StepRecord& record, const StepRecord& since, std
   const auto rate = count / std::max(1e-9, seconds);
   std::vector<std::string> parts{
       fmt::format("{}/{} loss {:.4f}", done, record.steps, mean_loss(record.score)),
-      fmt::format("{:.0f} samples/s",
-                  static_cast<double>(since.score.samples) / std::max(1e-9, seconds) * workers),
-      fmt::format("{:.3g}+{:.2g} hidden+{:.3g} exposed ms", ms(since.compute_ns), ms(c.hidden_ns),
-                  ms(c.exposed_ns))};
+      three_figures(static_cast<double>(since.score.samples) / std::max(1e-9, seconds) * workers) +
+          " samples/s",
+      fmt::format("{}+{} hidden+{} exposed ms", three_figures(ms(since.compute_ns)),
+                  c.hidden_ns == 0 ? "0" : three_figures(ms(c.hidden_ns)),
+                  three_figures(ms(c.exposed_ns)))};
   if (c.bytes_sent > 0) {
-    parts.push_back(fmt::format("{:.3g} MB/s", sent / 1e6 / std::max(1e-9, seconds)));
-    parts.push_back(fmt::format("{:.3g}x", static_cast<double>(c.elements * sizeof(float)) / sent));
+    parts.push_back(three_figures(sent / 1e6 / std::max(1e-9, seconds)) + " MB/s");
+    parts.push_back(three_figures(static_cast<double>(c.elements * sizeof(float)) / sent) + "x");
   }
   if (record.steps > done)
     parts.push_back(fmt::format("{:.0f} s", static_cast<double>(record.steps - done) / rate));

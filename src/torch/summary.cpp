@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/text.hpp"
+#include "torch/figures.hpp"
 
 namespace sinew {
 namespace {
@@ -38,16 +39,17 @@ struct Column {
   std::string_view name;    // in files
   std::string_view header;  // in the table; "": not in it
   double (*value)(const WorkerTotals&);
-  int digits;
+  int digits;  // kFigures: three of them, however large it is
 };
+constexpr int kFigures = -1;
 
 constexpr Column kColumns[] = {
     {"worker", "worker", [](const WorkerTotals& w) { return w.worker; }, 0},
     {"batches", "batches", [](const WorkerTotals& w) { return w.batches; }, 0},
     {"samples_per_s", "samples/s",
-     [](const WorkerTotals& w) { return ratio(w.samples, w.seconds); }, 0},
+     [](const WorkerTotals& w) { return ratio(w.samples, w.seconds); }, kFigures},
     {"sent_kb_per_s", "KB/s",
-     [](const WorkerTotals& w) { return ratio(w.bytes_sent, w.seconds) / 1e3; }, 0},
+     [](const WorkerTotals& w) { return ratio(w.bytes_sent, w.seconds) / 1e3; }, kFigures},
     {"data_s", "data", [](const WorkerTotals& w) { return w.data_s; }, 2},
     {"compute_s", "compute", [](const WorkerTotals& w) { return w.compute_s; }, 2},
     {"update_s", "", [](const WorkerTotals& w) { return w.update_s; }, 2},
@@ -60,6 +62,12 @@ constexpr Column kColumns[] = {
      [](const WorkerTotals& w) { return ratio(4 * w.elements, w.bytes_sent); }, 1},
     {"resident_mb", "MB", [](const WorkerTotals& w) { return w.peak_bytes / 1e6; }, 0},
 };
+
+std::string cell(const Column& column, const WorkerTotals& worker) {
+  const auto value = column.value(worker);
+  return column.digits == kFigures ? three_figures(value)
+                                   : fmt::format("{:.{}f}", value, column.digits);
+}
 
 /// (largest - smallest) / mean of a column.
 double spread_of(const TrainResult& result, const Column& column) {
@@ -79,7 +87,7 @@ std::string workers_table(const TrainResult& result) {
     if (column.header.empty()) continue;
     rows[0].emplace_back(column.header);
     for (std::size_t i = 0; i < result.workers.size(); ++i)
-      rows[i + 1].push_back(fmt::format("{:.{}f}", column.value(result.workers[i]), column.digits));
+      rows[i + 1].push_back(cell(column, result.workers[i]));
     rows.back().push_back(
         rows[0].size() == 1 ? "spread" : fmt::format("{:.0f}%", 100 * spread_of(result, column)));
   }
@@ -160,11 +168,11 @@ std::string workers_csv(const TrainResult& result) {
 
 std::string summary_text(const TrainCommand& command, const TrainResult& result) {
   const auto run = result.steps - result.first_step;
-  std::string text = fmt::format(
-      "{} on {}: {} steps with {} workers in {:.2f} s,\n{:.1f} steps/s, {:.0f} samples/s\n",
-      command.train.model, command.train.data, run, result.workers.size(), result.seconds,
-      ratio(static_cast<double>(run), result.seconds),
-      ratio(sum(result, &WorkerTotals::samples), result.seconds));
+  std::string text =
+      fmt::format("{} on {}: {} steps with {} workers in {:.2f} s,\n{} steps/s, {} samples/s\n",
+                  command.train.model, command.train.data, run, result.workers.size(),
+                  result.seconds, three_figures(ratio(static_cast<double>(run), result.seconds)),
+                  three_figures(ratio(sum(result, &WorkerTotals::samples), result.seconds)));
   text += fmt::format("loss {:.4f}", result.loss);
   if (result.evaluated)
     text += fmt::format(
@@ -173,10 +181,10 @@ std::string summary_text(const TrainCommand& command, const TrainResult& result)
         command.info->learns_sequences ? "label error rate" : "accuracy",
         100 * std::abs(accuracy(result.test) - (command.info->learns_sequences ? 1 : 0)));
   text += fmt::format(
-      "\ngradients: {} parameters in {} buckets, {} sent a worker and step\n"
+      "\ngradients: {} parameters in {} {}, {} sent a worker and step\n"
       "({:.1f}x less than they are), density {:.4f}\n"
       "parameters are the same bits on all workers: {:016x}\n",
-      result.parameters, result.buckets,
+      result.parameters, result.buckets, result.buckets == 1 ? "bucket" : "buckets",
       human_bytes(static_cast<std::uint64_t>(
           ratio(mean(result, &WorkerTotals::bytes_sent), static_cast<double>(run)))),
       compression_ratio(result),

@@ -15,15 +15,16 @@ WorkerGroup::WorkerGroup(Communicator& communicator)
   std::iota(members_.begin(), members_.end(), 0);
 }
 
-WorkerGroup::Rejoined WorkerGroup::rejoin(std::uint64_t steps, const Error& error) {
+WorkerGroup::Rejoined WorkerGroup::rejoin(Progress mine, const Error& error) {
   Rejoined result;
   result.story = error.what();
-  const auto mine = static_cast<std::uint64_t>(me());
+  const std::uint64_t word[] = {static_cast<std::uint64_t>(me()), mine.steps,
+                                mine.is_prepared ? 1U : 0U};
   while (true) {
     // Whoever is only late has had the timeout of the call that failed.
     communicator_ = communicator_.shrink();
-    const std::uint64_t word[2] = {mine, steps};
-    std::vector<std::uint64_t> all(2 * static_cast<std::size_t>(communicator_.size()));
+    std::vector<std::uint64_t> all(std::size(word) *
+                                   static_cast<std::size_t>(communicator_.size()));
     try {
       communicator_.allgather(std::span<const std::uint64_t>(word), std::span(all));
     } catch (const Error& again) {
@@ -31,9 +32,10 @@ WorkerGroup::Rejoined WorkerGroup::rejoin(std::uint64_t steps, const Error& erro
       continue;
     }
     std::vector<int> members;
-    for (std::size_t i = 0; i < all.size(); i += 2) {
+    for (std::size_t i = 0; i < all.size(); i += std::size(word)) {
       members.push_back(static_cast<int>(all[i]));
       result.steps = std::max(result.steps, all[i + 1]);
+      result.all_prepared = result.all_prepared && all[i + 2] != 0;
     }
     std::set_difference(members_.begin(), members_.end(), members.begin(), members.end(),
                         std::back_inserter(result.lost));

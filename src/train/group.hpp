@@ -19,16 +19,22 @@ class WorkerGroup {
     return members_[static_cast<std::size_t>(communicator_.rank())];
   }
 
+  /// How far this worker has come.
+  struct Progress {
+    std::uint64_t steps = 0;
+    bool is_prepared = false;  // for the first step
+  };
   /// What the survivors of a failure know together.
   struct Rejoined {
-    std::vector<int> lost;    // numbers of the workers that are gone
-    std::uint64_t steps = 0;  // the most that any of them has taken
-    std::string story;        // what happened, as the lowest of them saw it
+    std::vector<int> lost;     // numbers of the workers that are gone
+    std::uint64_t steps = 0;   // the most that any of them has taken
+    bool all_prepared = true;  // none of them is still on its way to the first step
+    std::string story;         // what happened, as the lowest of them saw it
   };
-  /// Replaces the communicator by one of those who are left. `steps`: how many steps this one has
-  /// taken. All survivors together; another death meanwhile is survived too. Throws Error{expelled}
-  /// or Error{minority} where it is not for this rank to go on.
-  Rejoined rejoin(std::uint64_t steps, const Error& error);
+  /// Replaces the communicator by one of those who are left. All survivors together; another death
+  /// meanwhile is survived too. Throws Error{expelled} or Error{minority} where it is not for this
+  /// rank to go on.
+  Rejoined rejoin(Progress mine, const Error& error);
 
  private:
   Communicator& communicator_;

@@ -60,25 +60,14 @@ class Training {
                                                : options.batch * options.accumulate *
                                                      static_cast<std::size_t>(communicator.size())),
         sampler_(sampling()),
-        plan_(agreed(plan_buckets(learner.parameters(), options.bucket_bytes), communicator)),
+        plan_(plan_buckets(learner.parameters(), options.bucket_bytes)),
         optimizer_(options.optimizer, plan_.elements) {
-    reducer_.emplace(communicator, plan_, reducer_options());
-    memory_.emplace(learner, plan_, *reducer_);
-    restart_.emplace(communicator_, options_, global_batch_, *memory_, optimizer_, *reducer_);
-    compare_parameters("before the first step");
-    if (communicator.rank() == 0) restart_->tidy();
-    if (options.resume) {
-      step_ = restart_->resume();
-      compare_parameters("as loaded from the checkpoint");
-    }
-    result_.first_step = step_;
-    last_saved_ = step_;
     totals_.worker = group_.me();
   }
 
   TrainResult run() {
-    begun_ = SteadyClock::now();
     while (true) try {
+        if (!is_prepared_) prepare();
         look();
         while (step_ < end_) {
           one_step();
@@ -93,10 +82,35 @@ class Training {
   }
 
  private:
-  static BucketPlan agreed(BucketPlan plan, Communicator& communicator) {
-    agree_on(plan, communicator);
-    return plan;
+  // Everything up to the first step. Begun again by all where a worker is lost before all have come
+  // here: nobody can have taken a step then.
+  void prepare() {
+    agree_on(plan_, communicator_);
+    gather_gradients();
+    compare_parameters("before the first step");
+    if (options_.resume) {
+      step_ = restart_->resume();
+      compare_parameters("as loaded from the checkpoint");
+    }
+    result_.first_step = step_;
+    last_saved_ = step_;
+    begun_ = SteadyClock::now();
+    is_prepared_ = true;
   }
+
+  // What belongs to the group as it is now.
+  void gather_gradients() {
+    sampler_ = Sampler(sampling());
+    reducer_.emplace(communicator_, plan_, reducer_options());
+    std::fill(reducer_->gradients().begin(), reducer_->gradients().end(), 0.0F);
+    if (memory_)
+      memory_->move_gradients(learner_, *reducer_);
+    else
+      memory_.emplace(learner_, plan_, *reducer_);
+    restart_.emplace(communicator_, options_, global_batch_, *memory_, optimizer_, *reducer_);
+    if (communicator_.rank() == 0) restart_->tidy();
+  }
+
   [[nodiscard]] Sampling sampling() const {
     return {data_.train->samples(), global_batch_, options_.seed, communicator_.rank(),
             communicator_.size()};
@@ -247,40 +261,41 @@ class Training {
   void recover(const Error& error) {
     std::vector<float> sums;  // out of memory that goes with the old group
     if (has_sums_) sums.assign(reducer_->gradients().begin(), reducer_->gradients().end());
-    auto kept = in_step_ && !has_sums_ ? std::vector<State>{} : reducer_->save();
-    restart_.reset();
-    reducer_.reset();
-    const auto rejoined = group_.rejoin(step_, error);
-    if (options_.trace != nullptr) options_.trace->resize(communicator_.size());
+    auto kept = !is_prepared_ || (in_step_ && !has_sums_) ? std::vector<State>{} : reducer_->save();
+    const auto rejoined = rejoin(error);
+    is_prepared_ = is_prepared_ && rejoined.all_prepared;
     if (rejoined.steps > step_)
       update(sums, {});
     else if (in_step_)
       kept = std::move(undo_);
     in_step_ = has_sums_ = false;
-    for (const int worker : rejoined.lost) result_.lost.push_back({worker, step_});
+    note_lost(rejoined);
+    if (is_prepared_) rebuild(kept);
+  }
+
+  WorkerGroup::Rejoined rejoin(const Error& error) {
+    restart_.reset();
+    reducer_.reset();
+    auto rejoined = group_.rejoin({step_, is_prepared_}, error);
+    if (options_.trace != nullptr) options_.trace->resize(communicator_.size());
     watcher_.on_shrunk(communicator_.rank(), communicator_.size());
+    return rejoined;
+  }
+
+  void note_lost(const WorkerGroup::Rejoined& rejoined) {
+    for (const int worker : rejoined.lost) result_.lost.push_back({worker, step_});
     if (communicator_.rank() == 0)
       watcher_.on_warning(fmt::format("worker {} is gone ({}); step {} goes on with {} left",
                                       fmt::join(rejoined.lost, ", "), rejoined.story, step_,
                                       communicator_.size()));
-    rebuild(kept);
   }
 
   void rebuild(const std::vector<State>& kept) try {
-    sampler_ = Sampler(sampling());
-    reducer_.emplace(communicator_, plan_, reducer_options());
-    std::fill(reducer_->gradients().begin(), reducer_->gradients().end(), 0.0F);
-    memory_->move_gradients(learner_, *reducer_);
-    restart_.emplace(communicator_, options_, global_batch_, *memory_, optimizer_, *reducer_);
-    if (communicator_.rank() == 0) restart_->tidy();
+    gather_gradients();
     reducer_->load(step_, kept);
   } catch (const Error& error) {
     if (!is_loss(error)) throw;
-    restart_.reset();
-    reducer_.reset();
-    const auto rejoined = group_.rejoin(step_, error);
-    for (const int worker : rejoined.lost) result_.lost.push_back({worker, step_});
-    watcher_.on_shrunk(communicator_.rank(), communicator_.size());
+    note_lost(rejoin(error));
     rebuild(kept);
   }
 
@@ -375,6 +390,7 @@ class Training {
   std::optional<ModelMemory> memory_;
   std::optional<Restart> restart_;
   std::uint64_t step_ = 0, end_ = 0, next_look_ = 0, last_saved_ = 0;
+  bool is_prepared_ = false;
   // How far the step under way has come, and what was kept back before it.
   bool in_step_ = false, has_sums_ = false;
   std::vector<State> undo_;

@@ -8,6 +8,7 @@
 
 #include "support/program.hpp"
 #include "support/train_runs.hpp"
+#include "support/trials.hpp"
 #include "trace/profile.hpp"
 
 namespace sinew {
@@ -267,11 +268,12 @@ bool kill_and_compare(unsigned seed, bool compare) {
 }
 
 TEST(Killed, a_worker_is_named_and_the_others_finish_alike_and_as_if_it_had_been_dropped) {
-  const unsigned trials = test::is_full() ? 200 : 4;
+  const auto trials = test::trials(4, 200);
   unsigned hit = 0;
-  for (unsigned seed = 1; seed <= trials && !HasFailure(); ++seed)
+  for (auto seed = trials.first; seed <= trials.last && !HasFailure(); ++seed)
     hit += kill_and_compare(seed, seed % (test::is_full() ? 4 : 2) == 1) ? 1 : 0;
-  EXPECT_GE(hit, trials / 2) << "kills must come while it trains";
+  fmt::print("{} of {} kills came while it trained\n", hit, trials.count());
+  EXPECT_GE(hit, trials.count() / 2) << "kills must come while it trains";
 }
 
 TEST(Killed, without_elastic_all_end_with_the_story_and_the_checkpoint_stands) {

@@ -7,8 +7,8 @@
 #include <unistd.h>
 
 #include <csignal>
-#include <cstdlib>
 #include <filesystem>
+#include <functional>
 #include <random>
 #include <sstream>
 #include <thread>
@@ -17,6 +17,7 @@
 #include "support/fork_ranks.hpp"
 #include "support/local_ranks.hpp"
 #include "support/plain_learner.hpp"
+#include "support/trials.hpp"
 #include "train/synthetic.hpp"
 #include "train/trainer.hpp"
 
@@ -70,10 +71,13 @@ std::string told_of(const TrainResult& result) {
                      result.test.loss, result.workers.size(), fmt::join(lost, ","));
 }
 
-void work(const test::Seat& seat, const Case& what) {
+// `begins` runs when the group is there, before anything is agreed on.
+void work(
+    const test::Seat& seat, const Case& what, const std::function<void()>& begins = [] {}) {
   const int descriptors = test::open_descriptors();
   {
     auto communicator = seat.join("train", {.timeout = 20s});
+    begins();
     const auto data = make_rows(400, 3);
     test::PlainLearner learner(10, 10);
     Begins watcher(seat);
@@ -131,8 +135,8 @@ End reference(const Case& what, std::uint64_t step) {
   return end_of({{at == std::string::npos ? "" : told.substr(at)}, 0});
 }
 
-// 1 when the kill came before the end.
-int kill_one(unsigned seed) {
+// True when the kill came before the end.
+bool kill_one(unsigned seed) {
   std::mt19937 random(seed);
   Case what;
   what.workers = 3 + static_cast<int>(random() % 6);
@@ -149,7 +153,7 @@ int kill_one(unsigned seed) {
   const auto all = ranks.finish(60s);
   const int first = victim == 0 ? 1 : 0;
   const auto expected = end_of(all[static_cast<std::size_t>(first)]);
-  if (expected.lost.empty()) return 0;  // it had ended
+  if (expected.lost.empty()) return false;  // it had ended
   EXPECT_TRUE(expected.lost.starts_with(fmt::format("{}@", victim))) << story << expected.lost;
   for (int rank = 0; rank < what.workers; ++rank) {
     if (rank == victim) continue;
@@ -170,16 +174,64 @@ int kill_one(unsigned seed) {
     EXPECT_EQ(other.hash, expected.hash) << story << ", against a run without a kill";
     EXPECT_NEAR(other.loss, expected.loss, 1e-6) << story;
   }
-  return 1;
+  return true;
 }
 
 TEST(Elastic, a_worker_killed_at_any_moment_is_dropped_at_one_step_by_all_others) {
   const int descriptors = test::open_descriptors();
-  const unsigned trials = std::getenv("SINEW_FULL") != nullptr ? 200 : 12;
-  int hit = 0;
-  for (unsigned seed = 1; seed <= trials && !HasFailure(); ++seed) hit += kill_one(seed);
-  EXPECT_GE(hit, static_cast<int>(trials) / 2) << "kills must come while it trains";
+  const auto trials = test::trials(12, 200);
+  unsigned hit = 0;
+  for (auto seed = trials.first; seed <= trials.last && !HasFailure(); ++seed)
+    hit += kill_one(seed) ? 1 : 0;
+  fmt::print("{} of {} kills came while it trained\n", hit, trials.count());
+  EXPECT_GE(hit, trials.count() / 2) << "kills must come while it trains";
   EXPECT_EQ(test::open_descriptors(), descriptors);
+}
+
+// While the others agree on the plan, share memory and compare their first parameters, some of
+// them may be past that already.
+TEST(Elastic, a_worker_killed_before_the_first_step_is_dropped_too) {
+  const auto trials = test::trials(8, 60);
+  unsigned before_any_step = 0;
+  for (auto seed = trials.first; seed <= trials.last && !HasFailure(); ++seed) {
+    std::mt19937 random(seed);
+    const Case what{.workers = 3 + static_cast<int>(random() % 3),
+                    .steps = 20,
+                    .compress = random() % 3 == 0 ? "oktopk:0.2" : "dense",
+                    .medium = random() % 3 == 0 ? test::Medium::tcp : test::Medium::shm};
+    const int victim = static_cast<int>(random() % static_cast<unsigned>(what.workers));
+    const std::chrono::microseconds delay(random() % 2'000);
+    test::ForkedRanks ranks(
+        what.workers,
+        [&](const test::Seat& seat) {
+          work(seat, what, [&] {
+            if (seat.rank != victim) return;
+            std::thread([&] {
+              std::this_thread::sleep_for(delay);
+              ::kill(::getpid(), SIGKILL);
+            }).detach();
+          });
+        },
+        what.medium);
+    const auto all = ranks.finish(60s);
+    const auto first = end_of(all[victim == 0 ? 1 : 0]);
+    for (int rank = 0; rank < what.workers; ++rank) {
+      if (rank == victim) continue;
+      const auto& told = all[static_cast<std::size_t>(rank)];
+      const auto story = fmt::format("seed {}: worker {} of {}, rank {}: {}", seed, victim,
+                                     what.workers, rank, fmt::join(told.lines, "; "));
+      EXPECT_EQ(told.status, 0) << story;
+      EXPECT_EQ(story.find("leaks"), std::string::npos) << story;
+      EXPECT_EQ(end_of(told).hash, first.hash) << story;
+      EXPECT_EQ(end_of(told).steps, what.steps) << story;
+    }
+    if (!first.lost.ends_with("@0")) continue;
+    ++before_any_step;
+    if (what.compress != "dense") continue;
+    EXPECT_EQ(reference(what, 0).hash, first.hash) << "seed " << seed;
+  }
+  fmt::print("{} of {} kills came before the first step\n", before_any_step, trials.count());
+  EXPECT_GE(before_any_step, trials.count() / 4);
 }
 
 TEST(Elastic, two_deaths_and_three_are_survived_too) {

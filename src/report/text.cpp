@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "base/wrapped.hpp"
 #include "report/report_page.hpp"
@@ -47,7 +48,8 @@ std::string bars_text(std::string_view title, const std::vector<Bar>& bars) {
   const auto room = static_cast<double>(kColumns - name - value - 4);
   auto text = fmt::format("\n{}\n", title);
   for (const auto& bar : bars) {
-    const auto length = static_cast<std::size_t>(std::clamp(bar.share, 0.0, 1.0) * room + 0.5);
+    const auto length =
+        static_cast<std::size_t>(std::lround(std::clamp(bar.share, 0.0, 1.0) * room));
     auto line = padded(cut(bar.name, name), name, false) + "  " + padded(bar.value, value, true) +
                 "  " + std::string(length, '#');
     line.erase(line.find_last_not_of(' ') + 1);

@@ -143,7 +143,7 @@ class Filter {
         const double window = 0.5 + 0.5 * std::cos(std::numbers::pi * x / (kReach + 1));
         const double angle = std::numbers::pi * cut * x;
         const double sinc = std::abs(angle) < 1e-9 ? 1 : std::sin(angle) / angle;
-        taps_[static_cast<std::size_t>(row * kTaps + tap)] =
+        taps_[static_cast<std::size_t>(row) * kTaps + static_cast<std::size_t>(tap)] =
             static_cast<float>(cut * window * sinc);
       }
   }

@@ -3,8 +3,7 @@
 
 Times every algorithm and the library's own choice side by side over a grid of collectives, ranks and
 sizes, and prints the median over rounds of the algorithm that was chosen against the best one's. The
-call that chose for itself is timed too (`auto_us`): the same schedule by a plan of its own, so what
-differs is chance, as how each plan learns to write shared memory. Exit 5 when less than
+call that chose for itself is timed too (`auto_us`): the same schedule by a plan of its own. Exit 5 when less than
 95 % of the cells are within 1.15x, or one is beyond 1.5x. Nothing else should run meanwhile;
 --only NAME runs a part of the grid, --merge adds to what was measured before. Cells are of the
 machine's faster cache speed (a probe under 0.1 us) where one of --tries found it so.

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstring>
 
+#include <sinew/algorithms.hpp>
 #include <sinew/compression.hpp>
 #include <sinew/error.hpp>
 #include "base/roles.hpp"
@@ -149,16 +150,37 @@ struct Compressor::Impl {
             report,       options.op, options.non_finite == NonFinite::propagate};
   }
 
+  [[nodiscard]] Call dense_call(std::span<float> gradient) const {
+    return {.collective = Collective::allreduce,
+            .dtype = DType::f32,
+            .op = options.op,
+            .input = gradient.data(),
+            .output = gradient.data(),
+            .count = gradient.size()};
+  }
+
+  // What a scheme promises of its sums holds for steps that it leaves to us, too.
+  [[nodiscard]] std::string_view algorithm_for_scheme(std::span<float> gradient) const {
+    if (!info.rank_order) return {};
+    for (const auto& candidate : communicator.explain(dense_call(gradient)))
+      if (candidate.refused.empty() &&
+          find_algorithm(Collective::allreduce, candidate.algorithm).traits.rank_order)
+        return candidate.algorithm;
+    return {};
+  }
+
   // Everything that came in, over all ranks. Nothing of it is kept, unless the result is refused:
   // so the residual is forgotten by whoever accepts it.
-  void run_dense(std::span<float> gradient) {
+  void run_dense(std::span<float> gradient, std::string_view algorithm = {}) {
     auto x = exchange_of(gradient);
     if (!feedback.in_step() && !feedback.kept().empty()) feedback.accumulate(gradient);
     if (feedback.in_step()) {
       const auto sum = feedback.pending();
       std::copy(sum.begin(), sum.end(), gradient.begin());
     }
-    x.allreduce("dense", gradient, options.op);
+    auto call = dense_call(gradient);
+    call.options.algorithm = algorithm;
+    x.run("dense", call);
     report.was_dense = true;
     report.items = report.local_items = gradient.size();
   }
@@ -196,12 +218,12 @@ struct Compressor::Impl {
     auto x = exchange_of(gradient);
     const auto outcome = scheme->exchange(x);
     if (outcome == Outcome::non_finite) settle(gradient);
-    if (outcome == Outcome::dense) run_dense_checked(gradient);
+    if (outcome == Outcome::dense) run_dense_checked(gradient, algorithm_for_scheme(gradient));
   }
 
   // Only the result can tell whether some rank had a NaN, and it tells all ranks alike.
-  void run_dense_checked(std::span<float> gradient) {
-    run_dense(gradient);
+  void run_dense_checked(std::span<float> gradient, std::string_view algorithm = {}) {
+    run_dense(gradient, algorithm);
     if (options.non_finite != NonFinite::propagate && !all_finite(gradient))
       settle(gradient);
     else
@@ -211,8 +233,9 @@ struct Compressor::Impl {
   // What the scheme can do with a gradient that is elsewhere; all the rest is done on the host.
   void run(FarGradient& gradient) {
     if (!feedback.kept().empty()) take_over(gradient);
+    const bool warms_up = step < options.dense_steps;
     auto outcome = Outcome::dense;
-    if (step >= options.dense_steps) {
+    if (!warms_up) {
       auto x = exchange_of({});
       x.far = &gradient;
       outcome = scheme->exchange(x);
@@ -220,7 +243,8 @@ struct Compressor::Impl {
     const bool propagates = options.non_finite == NonFinite::propagate;
     if (outcome == Outcome::dense || (outcome == Outcome::non_finite && propagates)) {
       const auto host = gradient.fetch();
-      run_dense(host);
+      const bool by_scheme = outcome == Outcome::dense && !warms_up;
+      run_dense(host, by_scheme ? algorithm_for_scheme(host) : std::string_view{});
       if (propagates || all_finite(host)) return gradient.store();
     } else if (outcome == Outcome::done) {
       return;

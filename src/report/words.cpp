@@ -110,7 +110,7 @@ std::vector<std::pair<std::string, std::string>> headline(const Summary& summary
             {"in communication", "not captured"},
             {"sent by all ranks", "not captured"}};
   return {{"of the time in communication", label(percent(summary.communication_share))},
-          {"of that waiting for others",
+          {"waiting for others, of what could be compared",
            summary.waited_share ? label(percent(*summary.waited_share)) : "not known"},
           summary.sent > 0
               ? std::pair<std::string, std::string>{"sent by all ranks", human_bytes(summary.sent)}

@@ -2,6 +2,7 @@
 
 #include <sinew/communicator.hpp>
 #include "runtime/connect.hpp"
+#include "torch_backend/arguments.hpp"
 #include "torch_backend/job_trace.hpp"
 #include "torch_backend/torch_store.hpp"
 
@@ -14,113 +15,6 @@ std::string describe(const std::string& name, const Tensors& tensors) {
   return c10::str(name, " of ", c10::toString(first.scalar_type()), "[",
                   c10::Join(", ", first.sizes()), "]",
                   tensors.size() > 1 ? c10::str(" and ", tensors.size() - 1, " more") : "");
-}
-
-[[noreturn]] void refuse(const std::string& why) {
-  throw BackendError(Error(Errc::invalid_argument, why), why);
-}
-
-/// The tensor of an operation that takes one for each device of a process, of which we drive one.
-at::Tensor& only(Tensors& tensors, const char* name) {
-  if (tensors.size() != 1)
-    refuse(c10::str(name, " takes one tensor, and not ", tensors.size(),
-                    ": give it one for each process"));
-  if (tensors.front().layout() != at::kStrided)
-    refuse(c10::str(name, " of a sparse tensor: give it to_dense(), or its indices and values"));
-  return tensors.front();
-}
-
-/// How values of a torch type are combined.
-struct Reduction {
-  DType dtype{};
-  ReduceOp op{};
-  std::size_t each = 1;
-};
-
-Reduction reduction_of(at::ScalarType type, const c10d::ReduceOp& wanted, const char* name) {
-  using Torch = c10d::ReduceOp::RedOpType;
-  const auto elements = elements_of(type);
-  ReduceOp op{};
-  switch (static_cast<Torch>(wanted)) {
-    case Torch::SUM:
-      op = type == at::kBool ? ReduceOp::max : ReduceOp::sum;
-      break;
-    case Torch::AVG:
-      op = ReduceOp::avg;
-      break;
-    case Torch::PRODUCT:
-      op = type == at::kBool ? ReduceOp::min : ReduceOp::prod;
-      break;
-    case Torch::MIN:
-      op = ReduceOp::min;
-      break;
-    case Torch::MAX:
-      op = ReduceOp::max;
-      break;
-    case Torch::BAND:
-      op = ReduceOp::band;
-      break;
-    case Torch::BOR:
-      op = ReduceOp::bor;
-      break;
-    case Torch::BXOR:
-      op = ReduceOp::bxor;
-      break;
-    default:
-      refuse(c10::str(name, ": sinew has no PREMUL_SUM; multiply first, then use SUM"));
-  }
-  const bool adds = op == ReduceOp::sum || op == ReduceOp::avg;
-  const bool known = elements.dtype != DType::u8 || type == at::kByte || type == at::kBool;
-  if (!known || (elements.each > 1 && !adds) || !supports(elements.dtype, op))
-    refuse(c10::str(name, ": ", c10::toString(type), " cannot be combined by ", sinew::name(op),
-                    "; convert the tensor first, e.g. to float32 or int32"));
-  return {elements.dtype, op, elements.each};
-}
-
-Call move(Collective collective, at::ScalarType type, std::int64_t torch_elements, int root = 0) {
-  const auto elements = elements_of(type);
-  return {.collective = collective,
-          .dtype = elements.dtype,
-          .root = root,
-          .count = static_cast<std::size_t>(torch_elements) * elements.each};
-}
-
-Call combine(Collective collective, at::ScalarType type, std::int64_t torch_elements,
-             const c10d::ReduceOp& op, const char* name, int root = 0) {
-  const auto reduction = reduction_of(type, op, name);
-  return {.collective = collective,
-          .dtype = reduction.dtype,
-          .op = reduction.op,
-          .root = root,
-          .count = static_cast<std::size_t>(torch_elements) * reduction.each};
-}
-
-/// Elements of each tensor as they travel; empty where all are equal.
-std::vector<std::size_t> uneven_counts(const Tensors& tensors) {
-  std::vector<std::size_t> counts;
-  const auto each = elements_of(tensors.front().scalar_type()).each;
-  bool even = true;
-  for (const auto& tensor : tensors) {
-    counts.push_back(static_cast<std::size_t>(tensor.numel()) * each);
-    even &= tensor.numel() == tensors.front().numel();
-  }
-  if (even) counts.clear();
-  return counts;
-}
-
-void check_list(const Tensors& tensors, int size, const at::Tensor& like, const char* name) {
-  if (static_cast<int>(tensors.size()) != size)
-    refuse(c10::str(name, ": ", tensors.size(), " tensors for ", size, " ranks"));
-  for (const auto& tensor : tensors)
-    if (tensor.scalar_type() != like.scalar_type() || tensor.device() != like.device())
-      refuse(c10::str(name, ": tensors of one type on one device are needed, and not ",
-                      c10::toString(tensor.scalar_type()), " on ", tensor.device().str(),
-                      " beside ", c10::toString(like.scalar_type()), " on ", like.device().str()));
-}
-
-void check_total(std::int64_t has, std::int64_t needs, const char* name, const char* which) {
-  if (has != needs)
-    refuse(c10::str(name, ": the ", which, " has ", has, " elements, and ", needs, " are needed"));
 }
 
 /// Which options say that whoever issues it waits at once.
@@ -251,8 +145,8 @@ WorkPtr Backend::issue_call(Job job, Call call, std::vector<std::size_t> counts,
 
 WorkPtr Backend::allreduce(Tensors& tensors, const c10d::AllreduceOptions& options) {
   const auto& tensor = only(tensors, "all_reduce");
-  const auto call = combine(Collective::allreduce, tensor.scalar_type(), tensor.numel(),
-                            options.reduceOp, "all_reduce");
+  const auto call = call_to_combine(Collective::allreduce, tensor.scalar_type(), tensor.numel(),
+                                    options.reduceOp, "all_reduce");
   auto work = job(c10d::OpType::ALLREDUCE, "all_reduce", options.timeout, tensors);
   work.staged.emplace_back(tensors, Staged::Use::both, work.side);
   work.waited_for = is_waited_for(options);
@@ -267,16 +161,16 @@ WorkPtr Backend::allreduce_coalesced(Tensors& tensors,
       job(c10d::OpType::ALLREDUCE_COALESCED, "all_reduce_coalesced", options.timeout, tensors);
   work.staged.emplace_back(tensors, Staged::Use::both, work.side);
   const auto call =
-      combine(Collective::allreduce, tensors.front().scalar_type(), work.staged.front().elements(),
-              options.reduceOp, "all_reduce_coalesced");
+      call_to_combine(Collective::allreduce, tensors.front().scalar_type(),
+                      work.staged.front().elements(), options.reduceOp, "all_reduce_coalesced");
   return issue_call(std::move(work), call);
 }
 
 WorkPtr Backend::reduce(Tensors& tensors, const c10d::ReduceOptions& options) {
   const auto& tensor = only(tensors, "reduce");
   const auto root = static_cast<int>(options.rootRank);
-  const auto call = combine(Collective::reduce, tensor.scalar_type(), tensor.numel(),
-                            options.reduceOp, "reduce", root);
+  const auto call = call_to_combine(Collective::reduce, tensor.scalar_type(), tensor.numel(),
+                                    options.reduceOp, "reduce", root);
   auto work = job(c10d::OpType::REDUCE, "reduce", options.timeout, tensors);
   const bool is_root = getRank() == root;
   work.staged.emplace_back(tensors, is_root ? Staged::Use::both : Staged::Use::reads, work.side);
@@ -298,8 +192,8 @@ WorkPtr Backend::broadcast(Tensors& tensors, const c10d::BroadcastOptions& optio
   work.staged.emplace_back(tensors, getRank() == root ? Staged::Use::reads : Staged::Use::writes,
                            work.side);
   work.waited_for = is_waited_for(options);
-  return issue_call(std::move(work),
-                    move(Collective::broadcast, tensor.scalar_type(), tensor.numel(), root));
+  return issue_call(std::move(work), call_to_move(Collective::broadcast, tensor.scalar_type(),
+                                                  tensor.numel(), root));
 }
 
 WorkPtr Backend::allgather(TensorLists& outputs, Tensors& inputs,
@@ -314,7 +208,7 @@ WorkPtr Backend::allgather(TensorLists& outputs, Tensors& inputs,
   work.staged.emplace_back(inputs, Staged::Use::reads, work.side);
   work.staged.emplace_back(outputs.front(), Staged::Use::writes, work.side);
   return issue_call(std::move(work),
-                    move(Collective::allgather, input.scalar_type(), input.numel()),
+                    call_to_move(Collective::allgather, input.scalar_type(), input.numel()),
                     uneven_counts(outputs.front()));
 }
 
@@ -328,7 +222,7 @@ WorkPtr Backend::_allgather_base(at::Tensor& output, at::Tensor& input,
   work.staged.emplace_back(Tensors{input}, Staged::Use::reads, work.side);
   work.staged.emplace_back(Tensors{output}, Staged::Use::writes, work.side);
   return issue_call(std::move(work),
-                    move(Collective::allgather, input.scalar_type(), input.numel()));
+                    call_to_move(Collective::allgather, input.scalar_type(), input.numel()));
 }
 
 // A list of outputs for each rank, in each a tensor for each input. One operation an input; the
@@ -365,7 +259,7 @@ WorkPtr Backend::gather(TensorLists& outputs, Tensors& inputs, const c10d::Gathe
     work.staged.emplace_back(outputs.front(), Staged::Use::writes, work.side);
   }
   return issue_call(std::move(work),
-                    move(Collective::gather, input.scalar_type(), input.numel(), root));
+                    call_to_move(Collective::gather, input.scalar_type(), input.numel(), root));
 }
 
 WorkPtr Backend::scatter(Tensors& outputs, TensorLists& inputs,
@@ -382,7 +276,7 @@ WorkPtr Backend::scatter(Tensors& outputs, TensorLists& inputs,
   }
   work.staged.emplace_back(outputs, Staged::Use::writes, work.side);
   return issue_call(std::move(work),
-                    move(Collective::scatter, output.scalar_type(), output.numel(), root));
+                    call_to_move(Collective::scatter, output.scalar_type(), output.numel(), root));
 }
 
 WorkPtr Backend::reduce_scatter(Tensors& outputs, TensorLists& inputs,
@@ -396,8 +290,8 @@ WorkPtr Backend::reduce_scatter(Tensors& outputs, TensorLists& inputs,
   work.staged.emplace_back(inputs.front(), Staged::Use::reads, work.side);
   work.staged.emplace_back(outputs, Staged::Use::writes, work.side);
   return issue_call(std::move(work),
-                    combine(Collective::reduce_scatter, output.scalar_type(), output.numel(),
-                            options.reduceOp, "reduce_scatter"),
+                    call_to_combine(Collective::reduce_scatter, output.scalar_type(),
+                                    output.numel(), options.reduceOp, "reduce_scatter"),
                     uneven_counts(inputs.front()));
 }
 
@@ -410,8 +304,8 @@ WorkPtr Backend::_reduce_scatter_base(at::Tensor& output, at::Tensor& input,
   work.staged.emplace_back(Tensors{input}, Staged::Use::reads, work.side);
   work.staged.emplace_back(Tensors{output}, Staged::Use::writes, work.side);
   return issue_call(std::move(work),
-                    combine(Collective::reduce_scatter, output.scalar_type(), output.numel(),
-                            options.reduceOp, "reduce_scatter_tensor"));
+                    call_to_combine(Collective::reduce_scatter, output.scalar_type(),
+                                    output.numel(), options.reduceOp, "reduce_scatter_tensor"));
 }
 
 #if TORCH_VERSION_MAJOR >= 2
@@ -450,7 +344,8 @@ WorkPtr Backend::alltoall(Tensors& outputs, Tensors& inputs, const c10d::AllToAl
   for (const auto& input : inputs) counts.push_back(static_cast<std::size_t>(input.numel()) * each);
   for (const auto& output : outputs)
     recv_counts.push_back(static_cast<std::size_t>(output.numel()) * each);
-  return issue_call(std::move(work), move(Collective::alltoall, inputs.front().scalar_type(), 0),
+  return issue_call(std::move(work),
+                    call_to_move(Collective::alltoall, inputs.front().scalar_type(), 0),
                     std::move(counts), std::move(recv_counts));
 }
 
@@ -494,7 +389,7 @@ WorkPtr Backend::alltoall_base(at::Tensor& output, at::Tensor& input,
   work.results = {output};
   work.staged.emplace_back(Tensors{input}, Staged::Use::reads, work.side);
   work.staged.emplace_back(Tensors{output}, Staged::Use::writes, work.side);
-  return issue_call(std::move(work), move(Collective::alltoall, input.scalar_type(), 0),
+  return issue_call(std::move(work), call_to_move(Collective::alltoall, input.scalar_type(), 0),
                     std::move(counts), std::move(recv_counts));
 }
 

@@ -14,7 +14,7 @@ if(SINEW_WERROR)
 endif()
 
 if(SINEW_SANITIZE)
-  add_compile_options(-fsanitize=${SINEW_SANITIZE} -fno-omit-frame-pointer -g)
+  add_compile_options(-fsanitize=${SINEW_SANITIZE} -fno-omit-frame-pointer -g1)
   add_link_options(-fsanitize=${SINEW_SANITIZE})
 endif()
 if(SINEW_FUZZ)

@@ -13,6 +13,13 @@ namespace {
 
 using Json = nlohmann::json;
 
+// Sanitizer builds have no torch: it is not made for them.
+#ifdef __SANITIZE_ADDRESS__
+constexpr bool kTrains = false;
+#else
+constexpr bool kTrains = true;
+#endif
+
 TEST(Program, alone_it_explains_itself) {
   const auto alone = sinew({}), help = sinew({"--help"});
   EXPECT_EQ(alone.status, 0);
@@ -34,6 +41,7 @@ TEST(Program, helps_within_80_columns_whatever_the_verb) {
         line.starts_with("  sinew "))
       continue;
     const auto verb = line.substr(2, line.find(' ', 2) - 2);
+    if (verb == "train" && !kTrains) continue;
     const auto explained = sinew({verb, "--help"});
     EXPECT_EQ(explained.status, 0) << verb;
     EXPECT_TRUE(has(explained.out, "sinew " + verb)) << explained.out;

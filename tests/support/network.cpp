@@ -13,11 +13,13 @@
 
 #include <array>
 #include <cerrno>
+#include <chrono>
 #include <csignal>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <stdexcept>
+#include <thread>
 #include <vector>
 
 namespace sinew::test {
@@ -129,7 +131,9 @@ std::string in_own_place(const std::function<std::string()>& body) {
   return in_own(Own::network_and_folders, body);
 }
 
-std::string left_behind() {
+namespace {
+
+std::string left_now() {
   std::string found;
   std::ifstream children(fmt::format("/proc/self/task/{}/children", ::getpid()));
   for (std::string pid; children >> pid;) found += fmt::format("process {}; ", pid);
@@ -137,6 +141,15 @@ std::string left_behind() {
     for (const auto& entry : std::filesystem::directory_iterator(folder))
       found += entry.path().string() + "; ";
   return found + open_sockets();
+}
+
+}  // namespace
+
+std::string left_behind() {
+  // The kernel goes on closing sockets for a moment after their process was killed.
+  for (int attempts = 500; attempts > 0 && !left_now().empty(); --attempts)
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  return left_now();
 }
 
 }  // namespace sinew::test

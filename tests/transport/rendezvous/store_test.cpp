@@ -417,17 +417,22 @@ TEST(StoreServer, nonsense_after_the_handshake_ends_one_connection) {
   EXPECT_EQ(good.get("still", in(1s)), "here");
 }
 
+auto threads_of_this_process() {
+  const std::filesystem::directory_iterator tasks("/proc/self/task");
+  return std::distance(begin(tasks), end(tasks));
+}
+
 TEST(StoreServer, leaves_no_thread_and_no_descriptor) {
   const auto token = Token::make();
   const int before = test::open_descriptors();
+  const auto threads = threads_of_this_process();  // sanitizers have one of their own
   for (int i = 0; i < 20; ++i) {
     const StoreServer server(kAnyPort, token, {});
     StoreClient client(server.address(), token, {}, in(5s));
     client.set("x", "y");
   }
   EXPECT_EQ(test::open_descriptors(), before);
-  const std::filesystem::directory_iterator tasks("/proc/self/task");
-  EXPECT_EQ(std::distance(begin(tasks), end(tasks)), 1);
+  EXPECT_EQ(threads_of_this_process(), threads);
 }
 
 }  // namespace

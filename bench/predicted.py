@@ -12,7 +12,7 @@ import sys
 import tempfile
 
 RESULTS = pathlib.Path(__file__).parent / "results"
-CASES = (("shm", 2), ("tcp", 2))
+CASES = (("shm", 2), ("tcp", 2), ("mpi", 2))
 
 
 def measure(sinew, transport, ranks, file):

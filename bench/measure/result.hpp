@@ -22,6 +22,7 @@ struct Turn {
   std::vector<double> samples_us{};  // a call
   std::uint32_t batch = 1;           // calls a sample
   std::uint64_t wrong = 0;           // elements, over all ranks
+  std::string remark{};              // Contender::remark() of rank 0
 };
 
 struct Round {

@@ -36,6 +36,7 @@ Turn Tournament::take_turn(const Player& player, Command command) {
       turn.samples_us = group.control().samples_us();
       turn.batch = group.control().batch();
       turn.wrong = group.control().wrong();
+      turn.remark = group.control().message(0);
     } else {
       turn.outcome = Outcome::unsupported;
     }

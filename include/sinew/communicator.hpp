@@ -27,6 +27,13 @@ struct Options {
   /// that come with the library. Counts for communicators over what it was measured with. connect()
   /// reads the file that SINEW_MODEL names.
   std::string model{};
+  /// How many calls of each kind (collective, type, operation, root, count) try the two algorithms
+  /// that are predicted fastest, by turns; after those, all ranks tell each other what they
+  /// measured and keep to the faster. 0: none, 2 or more: that many, -1: as SINEW_TRIAL says, of
+  /// connect(), and none without it. Equal on all ranks. Which is kept depends on timing, and on it
+  /// the order of sums. Calls that name their algorithm or have parts of different sizes take no
+  /// part, nor does anything that is `deterministic`.
+  int trial_calls = -1;
   /// Of connect(): "auto", "shm", "tcp", "mpi"; "": as SINEW_TRANSPORT says.
   std::string transport{};
   bool tls = false;  // of connect(): TLS over sockets, as with SINEW_TLS=1
@@ -79,6 +86,8 @@ struct Candidate {
   std::string_view algorithm;
   double predicted_us = 0;
   std::string_view refused;  // why it does not fit, or ""
+  double measured_us = 0;    // in a trial that is over, by the slowest rank; 0: it was not in one
+  bool won = false;          // that trial
 };
 
 /// Bytes that one call moved out of this rank and into it. What is handed over in shared memory is

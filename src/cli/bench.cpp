@@ -103,24 +103,49 @@ struct Ours {
   std::string knob{}, value{};  // what a sweep varies
 };
 
-// What was predicted of each algorithm, and what those that took part were measured to take.
+/// What the ranks' own trial found for this case, if it is over.
+TrialRemark trial_of(const bench::Result& result, const std::string& contender) {
+  const auto* const turn = result.rounds.empty() ? nullptr : result.rounds.back().turn(contender);
+  return turn == nullptr ? TrialRemark{} : parse_trial_remark(turn->remark);
+}
+
+// "  tried     1.23 us won"
+std::string as_tried(const TrialRemark& trial, std::string_view algorithm) {
+  for (const auto& side : trial.sides)
+    if (side.algorithm == algorithm)
+      return fmt::format("  tried {:>9.2f} us{}", side.measured_us,
+                         &side == trial.sides.data() ? " won" : "");
+  return "";
+}
+
+// What was predicted of each algorithm, what those that took part were measured to take, and what
+// those took that the ranks tried.
 void print_explanation(std::FILE* to, const bench::Result& result, int ranks,
                        const std::vector<Candidate>& candidates, const std::vector<Ours>& ours) {
   const auto& what = result.what;
   fmt::print(to, "# {} of {} on {} ranks: each algorithm as predicted, and measured\n",
              bench::name(what.collective), human_bytes(what.bytes), ranks);
+  TrialRemark trial;
+  for (const auto& one : ours) {
+    if (!one.algorithm.empty() || one.setup.trial_calls == 0) continue;
+    trial = trial_of(result, one.contender);
+    if (trial.sides.empty())
+      fmt::print(to, "#   no trial is over: it needs {} calls and two algorithms\n",
+                 one.setup.trial_calls);
+  }
   for (const auto& candidate : candidates) {
     if (!candidate.refused.empty()) {
       fmt::print(to, "#   {:<20} {:>12}    {}\n", candidate.algorithm, "-", candidate.refused);
       continue;
     }
-    std::string measured;
+    const auto tried = as_tried(trial, candidate.algorithm);
+    std::string measured(tried.empty() ? 0 : 16, ' ');
     for (const auto& one : ours)
       if (const auto times = bench::over_rounds(result, one.contender);
           times && one.algorithm == candidate.algorithm)
         measured = fmt::format(" {:>12.2f} us", times->p50_us);
-    fmt::print(to, "#   {:<20} {:>12.2f} us{}\n", candidate.algorithm, candidate.predicted_us,
-               measured);
+    fmt::print(to, "#   {:<20} {:>12.2f} us{}{}\n", candidate.algorithm, candidate.predicted_us,
+               measured, tried);
   }
 }
 
@@ -308,6 +333,8 @@ class Run {
     if (!bench::over_rounds(result, one.contender)) return false;
     const auto& what = result.what;
     auto chosen = one.algorithm;
+    if (const auto trial = trial_of(result, one.contender); chosen.empty() && !trial.sides.empty())
+      chosen = trial.sides.front().algorithm;
     if (chosen.empty())
       chosen = o_.buffers == "shared" && what.collective == bench::Collective::allreduce
                    ? "shared"

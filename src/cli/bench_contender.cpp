@@ -62,7 +62,8 @@ class SinewContender final : public bench::Contender {
   SinewContender(Communicator communicator, const BenchSetup& setup)
       : communicator_(std::move(communicator)),
         algorithm_(setup.algorithm),
-        shared_(setup.shared_buffers) {}
+        shared_(setup.shared_buffers),
+        tries_(setup.trial_calls > 0) {}
 
   bool supports(const Case& what) override {
     const auto wanted = algorithm_for(from_options(what.options));
@@ -119,6 +120,16 @@ class SinewContender final : public bench::Contender {
 
   void run() override { communicator_.run(call_); }
 
+  std::string remark() override {
+    TrialRemark remark;
+    if (!tries_ || !running_.empty()) return "";
+    for (const auto& candidate : communicator_.explain(call_))
+      if (candidate.measured_us > 0)
+        remark.sides.insert(candidate.won ? remark.sides.begin() : remark.sides.end(),
+                            {std::string(candidate.algorithm), candidate.measured_us});
+    return to_text(remark);
+  }
+
   void fill(const Case& what, Seat seat, const Buffers& buffers) override {
     what_ = from_options(what.options);
     if (is_default()) return Contender::fill(what, seat, buffers);
@@ -165,6 +176,7 @@ class SinewContender final : public bench::Contender {
   Communicator communicator_;
   std::string algorithm_, running_;
   bool shared_;
+  bool tries_;
   bool installed_ = false;  // a schedule of the user's
   BenchCase what_;
   Call call_;
@@ -256,6 +268,7 @@ Options recorded(const BenchSetup& setup, int rank, int ranks) {
 
 Options options_for(const BenchSetup& setup) {
   Options options{.timeout = 60s, .chunk_bytes = setup.chunk_bytes};
+  options.trial_calls = setup.trial_calls;
   if (!setup.net.empty()) {
     options.model = read_text(setup.net);
     parse_network(options.model, setup.net);
@@ -288,6 +301,21 @@ BenchCase from_options(std::string_view options) {
   const auto words = split(options, ' ');
   return {parse_dtype(words[0]), parse_reduce_op(words[1]),
           words.size() > 2 ? std::string(words[2]) : ""};
+}
+
+std::string to_text(const TrialRemark& remark) {
+  std::string text;
+  for (const auto& side : remark.sides)
+    text += fmt::format("{}{} {:.3f}", text.empty() ? "" : " ", side.algorithm, side.measured_us);
+  return text;
+}
+
+TrialRemark parse_trial_remark(std::string_view text) {
+  TrialRemark remark;
+  const auto words = split(text, ' ');
+  for (std::size_t i = 0; i + 1 < words.size(); i += 2)
+    remark.sides.push_back({std::string(words[i]), std::stod(std::string(words[i + 1]))});
+  return remark;
 }
 
 Collective collective_of(bench::Collective collective) {

@@ -137,6 +137,7 @@ bench::Turn BenchJob::take_turn(Entrant& entrant, const bench::Limits& limits,
   } else {
     session->measure(limits);
     turn = meeting_->turn();
+    turn.remark = entrant.contender->remark();
   }
   turn.contender = entrant.name;
   return turn;

@@ -28,6 +28,8 @@ bench::Launcher mpi_ranks(const BenchSetup& setup) {
     words.insert(words.end(), {"--trace", std::filesystem::absolute(setup.trace).string()});
   if (!setup.net.empty())
     words.insert(words.end(), {"--net", std::filesystem::absolute(setup.net).string()});
+  if (setup.trial_calls > 0)
+    words.insert(words.end(), {"--trial", std::to_string(setup.trial_calls)});
   if (setup.chunk_bytes > 0)
     words.insert(words.end(), {"--chunk", std::to_string(setup.chunk_bytes)});
   return bench::spawn_once(std::move(words));
@@ -58,6 +60,7 @@ int run_bench_rank(int argc, char** argv) {
   app.add_option("--schedule", setup.schedule);
   app.add_option("--trace", setup.trace);
   app.add_option("--net", setup.net);
+  app.add_option("--trial", setup.trial_calls);
   app.add_option("--chunk", setup.chunk_bytes);
   bool no_bind = false;
   app.add_flag("--no-bind", no_bind);

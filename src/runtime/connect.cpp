@@ -99,10 +99,11 @@ std::string read_model(const std::string& path) {
 
 }  // namespace
 
-Options with_model(Options options) {
+Options with_environment(Options options) {
   const auto environment = read_environment(process_environment());
   if (options.model.empty() && !environment.model.empty())
     options.model = read_model(environment.model);
+  if (options.trial_calls == -1) options.trial_calls = environment.trial_calls;
   return options;
 }
 
@@ -131,7 +132,7 @@ Communicator connect(const Options& options) {
   const auto environment = read_environment(variables);
   const auto wanted = wanted_transport(options, environment);
   const auto deadline = Clock::now() + options.timeout;
-  auto traced = with_model(options);
+  auto traced = with_environment(options);
   if (!environment.trace.empty() && traced.observer == nullptr)
     traced.observer = trace_to(environment.trace, environment.rank, environment.size);
   if (wanted == "mpi") {

@@ -15,8 +15,9 @@ namespace sinew {
 std::unique_ptr<Transport> join_by_store(std::shared_ptr<Store> store, int rank, int size,
                                          const Options& options);
 
-/// The options, with the model that SINEW_MODEL names where they have none. Throws Error that names
-/// the file, the line and what is wrong.
-Options with_model(Options options);
+/// The options, with the model that SINEW_MODEL names where they have none, and with the trials
+/// that SINEW_TRIAL asks for where they leave that open. Throws Error that names the variable, or
+/// the file and the line, and what is wrong.
+Options with_environment(Options options);
 
 }  // namespace sinew

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include <sinew/error.hpp>
+#include "runtime/trial.hpp"
 
 namespace sinew {
 namespace {
@@ -246,6 +247,8 @@ Environment read_environment(const Variables& variables) {
   environment.interfaces = reader.text("SINEW_IFACE");
   environment.trace = reader.text("SINEW_TRACE");
   environment.model = reader.text("SINEW_MODEL");
+  environment.trial_calls = checked_trial_calls(
+      reader.number("SINEW_TRIAL", 0, kMostTrialCalls).value_or(0), "SINEW_TRIAL");
   environment.tls = reader.number("SINEW_TLS", 0, 1) == 1;
   environment.runtime_folder = reader.text("XDG_RUNTIME_DIR");
   const auto places = find_places(reader);

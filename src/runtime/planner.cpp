@@ -11,6 +11,7 @@
 #include "runtime/surroundings.hpp"
 #include "schedule/form.hpp"
 #include "transport/board.hpp"
+#include "transport/descriptor.hpp"
 #include "transport/shared_transport.hpp"
 
 namespace sinew {
@@ -28,16 +29,6 @@ bool counts_are_private(const Call& call) {
 
 std::uint64_t hash_counts(std::span<const std::size_t> counts) {
   return counts.empty() ? 1 : XXH3_64bits(counts.data(), counts.size_bytes()) | 1;
-}
-
-std::uint64_t hash_of(const OpDescriptor& d) {
-  const std::uint64_t fields[] = {static_cast<std::uint64_t>(d.collective),
-                                  static_cast<std::uint64_t>(d.dtype),
-                                  static_cast<std::uint64_t>(d.op),
-                                  static_cast<std::uint64_t>(d.root),
-                                  d.count,
-                                  d.algorithm};
-  return XXH3_64bits(fields, sizeof(fields));
 }
 
 // Elements in the large buffer, which is what costs are estimated from.
@@ -114,6 +105,15 @@ void wait_for_readers(Schedule& schedule) {
   schedule.rounds += 2;
 }
 
+// Alone there is nothing to choose, and what must give the same bits every time must not depend on
+// how long things took.
+bool asks_for_trials(const Transport& transport, const Options& options) {
+  constexpr int kUnsaid = -1;
+  if (options.trial_calls == kUnsaid) return false;
+  const int calls = checked_trial_calls(options.trial_calls, "Options::trial_calls");
+  return calls > 0 && transport.size() > 1 && !options.deterministic;
+}
+
 bool overlap(const void* a, std::size_t a_bytes, const void* b, std::size_t b_bytes) {
   const auto x = reinterpret_cast<std::uintptr_t>(a), y = reinterpret_cast<std::uintptr_t>(b);
   return x < y + b_bytes && y < x + a_bytes;
@@ -124,7 +124,8 @@ bool overlap(const void* a, std::size_t a_bytes, const void* b, std::size_t b_by
 Planner::Planner(Transport& transport, const Options& options)
     : transport_(transport),
       options_(options),
-      surroundings_(surroundings_of(transport, options)) {}
+      surroundings_(surroundings_of(transport, options)),
+      tries_(asks_for_trials(transport, options)) {}
 
 std::size_t Planner::KeyHash::operator()(const Key& key) const noexcept {
   std::uint64_t hash = key.count * 0x9E3779B97F4A7C15U;
@@ -132,6 +133,7 @@ std::size_t Planner::KeyHash::operator()(const Key& key) const noexcept {
   hash ^= static_cast<std::uint64_t>(key.collective) << 8 ^
           static_cast<std::uint64_t>(key.dtype) << 16 ^ static_cast<std::uint64_t>(key.op) << 24 ^
           (key.in_place ? 1U << 30 : 0) ^ (key.shared ? 1U << 31 : 0);
+  hash ^= reinterpret_cast<std::uintptr_t>(key.tried);
   return hash ^ hash >> 29;
 }
 
@@ -147,7 +149,7 @@ std::string_view Planner::wanted_algorithm(const Call& call) const noexcept {
 }
 
 Planner::Key Planner::key_of(const Call& call) const noexcept {
-  Key key{call.collective, call.dtype, call.op, false, false, call.root, call.count, 0, 0};
+  Key key{call.collective, call.dtype, call.op, false, false, call.root, call.count, 0, 0, nullptr};
   key.in_place = call.input == call.output;
   if (is_ragged(call)) key.counts = hash_counts(call.counts) ^ (hash_counts(call.recv_counts) << 1);
   if (!call.options.algorithm.empty()) key.algorithm = algorithm_key(call.options.algorithm);
@@ -166,15 +168,21 @@ Planner::Key Planner::key_of(const Call& call) const noexcept {
 
 Planned& Planner::find(const Call& call) {
   last_ = nullptr;
-  const auto key = key_of(call);
-  const auto at = plans_.find(key);
-  auto& planned = at != plans_.end() ? *at->second : make(key, call);
+  auto key = key_of(call);
+  if (tries_)
+    if (const auto* const trial = trial_for(call)) key.tried = trial->winner();
+  auto& planned = planned_for(key, call);
   if (!is_ragged(call)) {
     last_call_ = call;
     last_algorithm_ = call.options.algorithm;
     last_ = &planned;
   }
   return planned;
+}
+
+Planned& Planner::planned_for(const Key& key, const Call& call) {
+  const auto at = plans_.find(key);
+  return at != plans_.end() ? *at->second : make(key, call);
 }
 
 void Planner::check(const Call& call) const {
@@ -205,9 +213,9 @@ Place Planner::place_for(const Algorithm& algorithm, const Call& call) const {
           segments_for(algorithm, bytes, options_.chunk_bytes), transport_.node_of()};
 }
 
-std::string_view Planner::refusal(const Algorithm& algorithm, const Call& call) const {
+std::string_view Planner::refusal(const Algorithm& algorithm, const Call& call, bool shared) const {
   auto can = transport_.capabilities();
-  can.shared_buffers = key_of(call).shared;
+  can.shared_buffers = shared;
   if (!algorithm.fits(place_for(algorithm, call), can)) return "does not fit these ranks";
   if (options_.deterministic && !algorithm.traits.rank_order)
     return "does not combine in rank order";
@@ -228,12 +236,12 @@ double Planner::predicted_us(const Algorithm& algorithm, const Call& call) const
          1e6;
 }
 
-std::vector<Candidate> Planner::explain(const Call& call) const {
-  check(call);
+// Every algorithm for a call, the fastest first, those that do not fit last.
+std::vector<Candidate> Planner::predicted_best(const Call& call, bool shared) const {
   std::vector<Candidate> candidates;
   for (const auto& algorithm : algorithms()) {
     if (algorithm.collective != call.collective) continue;
-    auto why = refusal(algorithm, call);
+    auto why = refusal(algorithm, call, shared);
     if (why.empty() && lacks_levels(algorithm, call)) why = "pays with two nodes of two ranks";
     candidates.push_back({algorithm.name, why.empty() ? predicted_us(algorithm, call) : 0, why});
   }
@@ -245,16 +253,28 @@ std::vector<Candidate> Planner::explain(const Call& call) const {
   return candidates;
 }
 
+std::vector<Candidate> Planner::explain(const Call& call) const {
+  check(call);
+  auto candidates = predicted_best(call, key_of(call).shared);
+  const auto* const trial = known_trial(call);
+  for (auto& candidate : candidates) {
+    if (trial == nullptr) break;
+    candidate.measured_us = trial->measured_us(candidate.algorithm);
+    candidate.won = candidate.measured_us > 0 && trial->winner()->name == candidate.algorithm;
+  }
+  return candidates;
+}
+
 const Algorithm& Planner::choose(const Call& call) const {
   if (const auto wanted = wanted_algorithm(call); !wanted.empty()) {
     const auto& algorithm = find_algorithm(call.collective, wanted);
-    if (const auto why = refusal(algorithm, call); !why.empty())
+    if (const auto why = refusal(algorithm, call, key_of(call).shared); !why.empty())
       throw Error(Errc::unsupported,
                   fmt::format("{} {} {} ({} ranks over {})", name(call.collective), wanted, why,
                               transport_.size(), transport_.name()));
     return algorithm;
   }
-  const auto candidates = explain(call);
+  const auto candidates = predicted_best(call, key_of(call).shared);
   if (candidates.empty() || !candidates.front().refused.empty())
     throw Error(Errc::unsupported,
                 fmt::format("no algorithm for this {} fits", name(call.collective)));
@@ -324,6 +344,20 @@ void Planner::forget_plans() {
   std::erase_if(plans_, [](const auto& entry) { return entry.second->users == 0; });
 }
 
+// What ranks compare about calls, whatever they are run by.
+OpDescriptor Planner::kind_of(const Call& call) noexcept {
+  OpDescriptor kind{call.collective,
+                    call.dtype,
+                    reduces(call.collective) ? call.op : ReduceOp::sum,
+                    has_root(call.collective) ? call.root : 0,
+                    counts_are_private(call) ? 0 : call.count,
+                    0,
+                    0};
+  if (is_ragged(call) && !counts_are_private(call)) kind.count = hash_counts(call.counts);
+  if (call.collective == Collective::barrier) kind.dtype = DType::f32;
+  return kind;
+}
+
 Planned& Planner::make(const Key& key, const Call& call) {
   check(call);
   if (plans_.size() >= kMostPlans) forget_plans();
@@ -349,7 +383,7 @@ Planned& Planner::make(const Key& key, const Call& call) {
     schedule = own->second.ranks[static_cast<std::size_t>(transport_.rank())];
     works_in_place = verify(own->second, {.placement = Placement::in_place}).ok();
   } else {
-    const auto& algorithm = choose(call);
+    const auto& algorithm = key.tried != nullptr ? *key.tried : choose(call);
     schedule = algorithm.make(place_for(algorithm, call));
     works_in_place = algorithm.traits.in_place;
     if (reads_by_reference(schedule, call)) {
@@ -358,15 +392,8 @@ Planned& Planner::make(const Key& key, const Call& call) {
       works_in_place = false;  // what others read must not change under them
     }
   }
-  OpDescriptor descriptor{call.collective,
-                          call.dtype,
-                          reduces(call.collective) ? call.op : ReduceOp::sum,
-                          has_root(call.collective) ? call.root : 0,
-                          counts_are_private(call) ? 0 : call.count,
-                          algorithm_key(schedule.name),
-                          0};
-  if (is_ragged(call) && !counts_are_private(call)) descriptor.count = hash_counts(call.counts);
-  if (call.collective == Collective::barrier) descriptor.dtype = DType::f32;
+  auto descriptor = kind_of(call);
+  descriptor.algorithm = algorithm_key(schedule.name);
   auto binding = bind(schedule, call);
   binding.staged = key.in_place && !works_in_place;
   binding.by_reference = !world.ranks.empty();

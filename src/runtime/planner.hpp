@@ -8,6 +8,7 @@
 #include <sinew/communicator.hpp>
 #include "model/select.hpp"
 #include "runtime/plan.hpp"
+#include "runtime/trial.hpp"
 
 namespace sinew {
 
@@ -37,6 +38,16 @@ class Planner {
   void install(const World& world);
   [[nodiscard]] std::vector<Candidate> explain(const Call& call) const;
 
+  /// The trial that a call is part of until that is over; null: the call runs as plan() says.
+  /// Throws Error on bad calls.
+  Trial* trial(const Call& call) {
+    return tries_ && !is_last(call) ? trial_under_way(call) : nullptr;
+  }
+  /// The plan for a call in a trial, by one of its two algorithms.
+  Planned& plan_tried(const Call& call, const Algorithm& algorithm);
+  /// The plan for the exchange of what was measured in it.
+  Planned& plan_exchange(Trial& trial);
+
  private:
   // A few characters or none: shorter than the way to the library's comparison.
   static bool same_name(std::string_view a, std::string_view b) noexcept {
@@ -53,10 +64,21 @@ class Planner {
     std::size_t count;
     std::uint64_t counts;     // hash of the parts, 0 without
     std::uint64_t algorithm;  // hash of the name asked for, 0 for none
+    const Algorithm* tried;   // what a trial is about or has found; null: none
     friend bool operator==(const Key&, const Key&) = default;
   };
   struct KeyHash {
     std::size_t operator()(const Key& key) const noexcept;
+  };
+  /// What calls of one kind have in common on all ranks, and so nothing else than what ranks
+  /// compare about calls.
+  using Kind = OpDescriptor;
+  struct KindHash {
+    std::size_t operator()(const Kind& kind) const noexcept;
+  };
+  struct Tried {
+    Trial trial;
+    bool shared_is_faster = false;  // where buffers lie in memory that all share, there is no trial
   };
 
   Planned& find(const Call& call);
@@ -64,18 +86,29 @@ class Planner {
   void check(const Call& call) const;
   [[nodiscard]] std::string_view wanted_algorithm(const Call& call) const noexcept;
   [[nodiscard]] Place place_for(const Algorithm& algorithm, const Call& call) const;
-  [[nodiscard]] std::string_view refusal(const Algorithm& algorithm, const Call& call) const;
+  [[nodiscard]] std::string_view refusal(const Algorithm& algorithm, const Call& call,
+                                         bool shared) const;
   [[nodiscard]] bool lacks_levels(const Algorithm& algorithm, const Call& call) const;
   [[nodiscard]] double predicted_us(const Algorithm& algorithm, const Call& call) const;
+  [[nodiscard]] std::vector<Candidate> predicted_best(const Call& call, bool shared) const;
   [[nodiscard]] const Algorithm& choose(const Call& call) const;
+  [[nodiscard]] static Kind kind_of(const Call& call) noexcept;
+  [[nodiscard]] bool takes_part(const Call& call) const noexcept;
+  [[nodiscard]] Tried make_trial(const Call& call) const;
+  [[nodiscard]] const Trial* known_trial(const Call& call) const;
+  Trial* trial_for(const Call& call);
+  Trial* trial_under_way(const Call& call);
   [[nodiscard]] bool reads_by_reference(const Schedule& schedule, const Call& call) const;
   [[nodiscard]] Binding bind(const Schedule& schedule, const Call& call) const;
+  Planned& planned_for(const Key& key, const Call& call);
   Planned& make(const Key& key, const Call& call);
   void forget_plans();
 
   Transport& transport_;
   const Options& options_;
   Surroundings surroundings_;  // what algorithms are chosen by
+  bool tries_;                 // there are trials here
+  std::unordered_map<Kind, Tried, KindHash> trials_;
   std::unordered_map<Key, std::unique_ptr<Planned>, KeyHash> plans_;
   std::map<std::pair<Collective, std::string>, World> installed_;
   Call last_call_{};

@@ -37,7 +37,7 @@ Backend::Backend(const c10::intrusive_ptr<c10d::Store>& store, int rank, int siz
   options.timeout = timeout_;
   try {
     options.observer = process_trace(rank, size);
-    options = with_model(std::move(options));
+    options = with_environment(std::move(options));
     lane_ = Lane::make(join_by_store(std::make_shared<TorchStore>(store), rank, size, options),
                        options);
   } catch (const Error& error) {

@@ -9,6 +9,16 @@ std::uint64_t algorithm_key(std::string_view name) noexcept {
   return name.empty() ? 0 : XXH3_64bits(name.data(), name.size());
 }
 
+std::uint64_t hash_of(const OpDescriptor& d) noexcept {
+  const std::uint64_t fields[] = {static_cast<std::uint64_t>(d.collective),
+                                  static_cast<std::uint64_t>(d.dtype),
+                                  static_cast<std::uint64_t>(d.op),
+                                  static_cast<std::uint64_t>(d.root),
+                                  d.count,
+                                  d.algorithm};
+  return XXH3_64bits(fields, sizeof(fields));
+}
+
 std::string describe(const OpDescriptor& d) {
   std::string text(name(d.collective));
   if (d.collective != Collective::barrier) {
@@ -19,7 +29,10 @@ std::string describe(const OpDescriptor& d) {
   for (const auto& algorithm : algorithms())
     if (algorithm.collective == d.collective && algorithm_key(algorithm.name) == d.algorithm)
       text += fmt::format(" by {}", algorithm.name);
-  if (d.tag != 0) text += fmt::format(" tag {}", d.tag);
+  if (d.tag == kTrialTag)
+    text += ", the end of its trial";
+  else if (d.tag != 0)
+    text += fmt::format(" tag {}", d.tag);
   return text;
 }
 

@@ -122,6 +122,28 @@ TEST(Bench, stays_within_80_columns_whatever_is_shown) {
   }
 }
 
+TEST(Bench, explains_what_a_trial_measured_and_which_won) {
+  for (const auto* transport : {"shm", "local", "tcp"}) {
+    const auto ran = bench({"allreduce", "-p", "2", "--sizes", "4K", "--transport", transport,
+                            "--trial", "6", "--algo", "auto,all", "--explain"});
+    ASSERT_EQ(ran.status, 0) << ran.err;
+    EXPECT_LE(widest_line(ran.out), 80U) << ran.out;
+    std::vector<std::string> tried;
+    std::string winner;
+    for (const auto& line : lines_of(ran.out)) {
+      if (!has(line, " tried ")) continue;
+      tried.push_back(line);
+      if (line.ends_with(" us won")) winner = words_of(line).at(1);
+    }
+    ASSERT_EQ(tried.size(), 2U) << ran.out;
+    ASSERT_NE(winner, "") << ran.out;
+    EXPECT_TRUE(rows_of(ran.out).at(0).ends_with(" " + winner)) << ran.out;  // what auto ran by
+  }
+  const auto off = bench({"allreduce", "-p", "2", "--sizes", "4K", "--explain"});
+  EXPECT_FALSE(has(off.out, "tried")) << off.out;
+  expect_error({"bench", "allreduce", "--trial", "1"}, 2, "--trial=1: two algorithms take turns");
+}
+
 TEST(Bench, peers_stand_in_the_row_with_the_ratio) {
   const auto ran = bench({"allreduce", "-p", "2", "--sizes", "64K", "--against", "hand"});
   ASSERT_EQ(ran.status, 0) << ran.err;

@@ -117,6 +117,39 @@ TEST(Allocations, are_none_when_calls_are_sliced_or_ranks_share_cores) {
   expect_none(3, 1000, 50);
 }
 
+// Both while a trial's turns are of one kind and of several, which are looked up each time.
+TEST(Allocations, are_none_once_trials_are_over) {
+  for (const bool tcp : {false, true}) {
+    test::Complaints wrong(2);
+    test::LocalSetup setup;
+    setup.options.trial_calls = 4;
+    setup.tcp = tcp;
+    const auto body = [&](Communicator& communicator) {
+      std::vector<float> data(100), other(200);
+      const Call calls[] = {{.collective = Collective::allreduce,
+                             .input = data.data(),
+                             .output = data.data(),
+                             .count = 100},
+                            {.collective = Collective::allgather,
+                             .input = data.data(),
+                             .output = other.data(),
+                             .count = 100}};
+      for (int i = 0; i < 12; ++i)
+        for (const auto& call : calls) communicator.run(call);
+      for (const auto& call : calls)
+        if (communicator.explain(call).front().measured_us == 0)
+          wrong.add(communicator.rank(), "a trial is not over");
+      const auto before = allocations;
+      for (int i = 0; i < 200; ++i) communicator.run(calls[i % 2]);
+      for (int i = 0; i < 200; ++i) communicator.run(calls[0]);
+      if (allocations != before)
+        wrong.add(communicator.rank(), fmt::format("{} allocations", allocations - before));
+    };
+    test::on_local(2, body, setup);
+    EXPECT_EQ(wrong.text(), "");
+  }
+}
+
 TEST(Allocations, are_none_over_sockets) {
   expect_none(2, 33, 200, true);
   expect_none(3, 300'000, 3, true);

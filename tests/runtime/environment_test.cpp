@@ -74,6 +74,16 @@ TEST(Environment, tls_is_on_or_off) {
   EXPECT_TRUE(has(refusal({{"SINEW_TLS", "yes"}}), "SINEW_TLS='yes'"));
 }
 
+TEST(Environment, trials_have_two_calls_or_more) {
+  EXPECT_EQ(read_environment(kSinew).trial_calls, 0);
+  EXPECT_EQ(read_environment(with(kSinew, {{"SINEW_TRIAL", ""}})).trial_calls, 0);
+  EXPECT_EQ(read_environment(with(kSinew, {{"SINEW_TRIAL", "20"}})).trial_calls, 20);
+  EXPECT_EQ(read_environment({{"SINEW_TRIAL", "2"}}).trial_calls, 2);
+  EXPECT_TRUE(has(refusal({{"SINEW_TRIAL", "yes"}}), "SINEW_TRIAL='yes' is not a number"));
+  EXPECT_TRUE(has(refusal({{"SINEW_TRIAL", "-1"}}), "SINEW_TRIAL=-1 is not between 0 and 10000"));
+  EXPECT_TRUE(has(refusal({{"SINEW_TRIAL", "1"}}), "SINEW_TRIAL=1: two algorithms take turns"));
+}
+
 TEST(Environment, every_launcher_is_understood) {
   const auto sinew = read_environment(kSinew);
   EXPECT_EQ(sinew.rank, 2);

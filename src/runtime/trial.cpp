@@ -1,0 +1,65 @@
+#include "runtime/trial.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include <sinew/error.hpp>
+#include "transport/descriptor.hpp"
+
+namespace sinew {
+
+int checked_trial_calls(int calls, std::string_view whose) {
+  if (calls == 1)
+    throw Error(Errc::invalid_argument,
+                fmt::format("{}=1: two algorithms take turns, so that a trial needs 2 calls or "
+                            "more (0: no trial)",
+                            whose));
+  if (calls < 0 || calls > kMostTrialCalls)
+    throw Error(Errc::invalid_argument,
+                fmt::format("{}={} is not between 0 and {}", whose, calls, kMostTrialCalls));
+  return calls;
+}
+
+Trial::Trial(const Algorithm& first, const Algorithm& second, int calls, const OpDescriptor& kind)
+    : sides_{&first, &second}, calls_(calls), exchange_(kind) {
+  exchange_.algorithm = 0;  // of both
+  exchange_.tag = kTrialTag;
+  for (auto& times : took_ns_) times.reserve((static_cast<std::size_t>(calls) + 1) / 2);
+}
+
+void Trial::take_turn() noexcept {
+  if (++taken_ == calls_) phase_ = Phase::asks;
+}
+
+void Trial::took(int side, std::chrono::nanoseconds time) noexcept {
+  auto& times = took_ns_[static_cast<std::size_t>(side)];
+  if (times.size() < times.capacity())
+    times.push_back(static_cast<std::uint64_t>(std::max<std::int64_t>(time.count(), 0)));
+}
+
+void Trial::fill_times() noexcept {
+  for (std::size_t side = 0; side < 2; ++side) {
+    auto& times = took_ns_[side];
+    if (times.empty()) continue;
+    const auto middle = times.begin() + (std::ssize(times) - 1) / 2;
+    std::nth_element(times.begin(), middle, times.end());
+    times_[side] = *middle;
+  }
+}
+
+void Trial::judge() noexcept {
+  winner_ = times_[1] < times_[0] ? 1 : 0;
+  phase_ = Phase::over;
+  took_ns_ = {};
+}
+
+double Trial::measured_us(std::string_view algorithm) const noexcept {
+  if (!is_over()) return 0;
+  for (std::size_t side = 0; side < 2; ++side)
+    if (sides_[side] != nullptr && sides_[side]->name == algorithm)
+      return static_cast<double>(times_[side]) / 1e3;
+  return 0;
+}
+
+}  // namespace sinew

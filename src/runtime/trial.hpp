@@ -1,0 +1,79 @@
+// A short trial of the two algorithms that are predicted fastest for one kind of call: whose turn
+// it is, what each took, and which is the faster by what all ranks measured. Bookkeeping only: it
+// runs nothing and reads no clock.
+#pragma once
+
+#include <array>
+#include <chrono>
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include <sinew/algorithms.hpp>
+#include <sinew/transport.hpp>
+
+namespace sinew {
+
+/// Most calls of a trial that can be asked for.
+inline constexpr int kMostTrialCalls = 10'000;
+
+/// The number, if that many calls make a trial (0 make none). Throws Error{invalid_argument} that
+/// begins with `whose`.
+int checked_trial_calls(int calls, std::string_view whose);
+
+/// One kind of call. Everything but what took() is told happens at the same call on all ranks, so
+/// that nothing here may depend on what a rank has for itself until the times of all are known.
+class Trial {
+ public:
+  /// Nothing to try: over from the beginning. Null where no algorithm fits.
+  explicit Trial(const Algorithm* only) noexcept : sides_{only, only}, phase_(Phase::over) {}
+  /// The faster first, as predicted. `kind` is what ranks compare about such calls.
+  Trial(const Algorithm& first, const Algorithm& second, int calls, const OpDescriptor& kind);
+
+  [[nodiscard]] bool is_over() const noexcept { return phase_ == Phase::over; }
+  /// Whether calls still take turns.
+  [[nodiscard]] bool has_turns() const noexcept { return phase_ == Phase::turns; }
+  /// Which of the two the next call uses, 0 or 1.
+  [[nodiscard]] int turn() const noexcept { return taken_ % 2; }
+  /// A call has been started with that one.
+  void take_turn() noexcept;
+  /// Such a call is done. Allocates nothing.
+  void took(int side, std::chrono::nanoseconds time) noexcept;
+
+  /// Whether nobody has asked the others yet; that is to be done before the next call.
+  [[nodiscard]] bool wants_to_ask() const noexcept { return phase_ == Phase::asks; }
+  void ask() noexcept { phase_ = Phase::waits; }
+  /// How the exchange of times is announced: as the end of what these calls began.
+  [[nodiscard]] const OpDescriptor& exchange() const noexcept { return exchange_; }
+  /// What is exchanged: this rank's medians once all turns are done, then the largest of all ranks.
+  [[nodiscard]] std::span<std::uint64_t, 2> times() noexcept { return times_; }
+  void fill_times() noexcept;
+  /// The times are everybody's: which is the faster. The one predicted so, if they are equal.
+  void judge() noexcept;
+
+  [[nodiscard]] const Algorithm& side(int which) const noexcept {
+    return *sides_[static_cast<std::size_t>(which)];
+  }
+  /// Of a trial that is over.
+  [[nodiscard]] int winning_side() const noexcept { return winner_; }
+  [[nodiscard]] const Algorithm* winner() const noexcept {
+    return sides_[static_cast<std::size_t>(winner_)];
+  }
+  /// What the slowest rank's median was; 0 if the algorithm was not in a trial that is over.
+  [[nodiscard]] double measured_us(std::string_view algorithm) const noexcept;
+
+ private:
+  enum class Phase : std::uint8_t { turns, asks, waits, over };
+
+  std::array<const Algorithm*, 2> sides_;
+  Phase phase_ = Phase::turns;
+  int calls_ = 0;
+  int taken_ = 0;
+  int winner_ = 0;
+  std::array<std::vector<std::uint64_t>, 2> took_ns_;
+  std::array<std::uint64_t, 2> times_{};
+  OpDescriptor exchange_{};
+};
+
+}  // namespace sinew

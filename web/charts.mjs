@@ -1,6 +1,6 @@
 // The charts of a report, drawn from the JSON in the page. Every figure is the summary's: nothing is
 // computed here but places on the screen.
-import {barX, barY, cell, dot, gridX, gridY, line, plot, ruleX, ruleY, text} from "@observablehq/plot";
+import {barX, barY, cell, dot, gridX, gridY, line, plot, ruleX, ruleY, text, tickX} from "@observablehq/plot";
 
 const data = JSON.parse(document.getElementById("data").textContent);
 const width = () => Math.max(320, Math.min(1040, document.querySelector("main").clientWidth));
@@ -153,6 +153,28 @@ function scaling() {
       dot(points, {x: "ranks", y: "seconds", fill: "var(--moving)", r: 4, title: d => `${d.ranks} ranks: ${seconds(d.seconds)} (${d.algorithm})`}), ruleY([0])]});
 }
 
+// What a step consists of, by the names of the JSON: how each part is drawn, and what it is.
+const stepParts = [["compute_us", "compute", "computing"], ["straggling_us", "waiting", "waiting for the slowest"],
+  ["select_us", "compress", "choosing what to send"], ["slowed_us", "other", "slowed down by what travels meanwhile"],
+  ["exposed_us", "moving", "exposed communication"]];
+
+function workers() {
+  if (!data.more_workers) return;
+  const {results, measured, run} = data.more_workers;
+  const steps = results.map(step => ({...step, s: step.step_us / 1e6, low: step.low_us / 1e6, high: step.high_us / 1e6}));
+  const bars = results.flatMap(step => stepParts.map(([name, part, label]) =>
+    ({workers: step.workers, part, value: step[name] / 1e6, title: `${step.workers} workers, ${label}: ${seconds(step[name] / 1e6)}, modelled`})));
+  const seen = measured && results.some(step => step.workers === measured.workers) ? [{workers: measured.workers, s: measured.step_us / 1e6}] : [];
+  put("chart-workers", `A step of ${run.name} on more workers, modelled: what it consists of, and the share that computes`, {
+    width: width(), height: 70 + 26 * results.length, marginLeft: 60, marginBottom: 44, marginRight: 70,
+    x: {label: "seconds a step, modelled", tickFormat: seconds, ticks: Math.round(width() / 110)},
+    y: {label: "workers", type: "band", domain: results.map(step => step.workers), padding: .15}, color: byPart,
+    marks: [gridX({strokeOpacity: .15}), barX(bars, {x: "value", y: "workers", fill: "part", title: "title"}),
+      ruleY(steps.filter(step => step.low < step.high), {x1: "low", x2: "high", y: "workers", strokeWidth: 2}),
+      tickX(seen, {x: "s", y: "workers", stroke: "var(--bad)", strokeWidth: 3, title: d => `${d.workers} workers: ${seconds(d.s)}, measured`}),
+      text(steps, {x: d => Math.max(d.s, d.high), y: "workers", text: d => `${(100 * d.efficiency).toFixed(1)} %`, dx: 6, textAnchor: "start"}), ruleX([0])]});
+}
+
 function compression() {
   if (!data.compression) return;
   const rows = [{what: "dense", value: data.compression.dense_wire_bytes.value}, {what: "sparse", value: data.compression.sparse_wire_bytes.value}];
@@ -173,6 +195,7 @@ function draw() {
   bandwidth();
   model();
   scaling();
+  workers();
   compression();
 }
 draw();

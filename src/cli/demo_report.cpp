@@ -7,8 +7,8 @@
 
 #include "base/wrapped.hpp"
 #include "cli/arguments.hpp"
-#include "cli/networks.hpp"
 #include "cli/table.hpp"
+#include "model/network_file.hpp"
 #include "model/predict.hpp"
 
 namespace sinew {

@@ -7,7 +7,6 @@
 
 #include <sinew/error.hpp>
 #include "base/text.hpp"
-#include "base/units.hpp"
 #include "cli/arguments.hpp"
 #include "model/network_file.hpp"
 
@@ -19,18 +18,6 @@ Network load_network(const std::string& text, std::span<const std::string> setti
     return parse_network(read_text(text), text, settings);
   if (!settings.empty()) return parse_network(to_toml(parse_network_line(text)), text, settings);
   return parse_network_line(text);
-}
-
-std::string describe(const Network& network) {
-  const auto& from = network.provenance;
-  if (from.ranks > 0)
-    return fmt::format("'{}', measured on {} at {} with {} ranks", network.name, from.host,
-                       from.date, from.ranks);
-  const auto& segments = network.one_way.segments();
-  std::string text = fmt::format("{} and {} a message", human_time_ps(segments.back().alpha_ps),
-                                 human_rate(segments.back().byte_ps));
-  if (segments.size() > 1) text = fmt::format("'{}'", network.name);
-  return text + ", nothing of it measured";
 }
 
 std::vector<int> parse_doubling_ranks(const std::string& text) {

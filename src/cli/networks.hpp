@@ -13,9 +13,6 @@ namespace sinew {
 /// `settings` change values of the file.
 Network load_network(const std::string& text, std::span<const std::string> settings = {});
 
-/// "5 us and 25 GB/s a message", or the name of a model file and where it came from.
-std::string describe(const Network& network);
-
 /// "6,12" and "8..1024", where a range doubles and always has its end. Throws
 /// Error{invalid_argument}.
 std::vector<int> parse_doubling_ranks(const std::string& text);

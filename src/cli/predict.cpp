@@ -16,6 +16,7 @@
 #include "cli/predict_trace.hpp"
 #include "cli/table.hpp"
 #include "cli/verbs.hpp"
+#include "model/network_file.hpp"
 #include "model/predict.hpp"
 
 namespace sinew {

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <filesystem>
 #include <optional>
 #include <set>
@@ -13,7 +12,7 @@
 #include "cli/networks.hpp"
 #include "cli/output.hpp"
 #include "cli/recorded_run.hpp"
-#include "cli/run_answer.hpp"
+#include "cli/run_answer_text.hpp"
 #include "cli/verbs.hpp"
 
 namespace sinew {
@@ -29,52 +28,6 @@ struct Asked {
 
 TrainingRun load_run(const std::string& path) {
   return fs::is_directory(path) ? read_recorded_run(path) : parse_run(read_text(path), path);
-}
-
-// Inputs that are worth a word when they change nothing: what was set, and what was described.
-std::vector<std::string> inputs_of(const TrainingRun& run, const std::set<std::string>& set) {
-  static const TrainingRun kDefault;
-  std::vector<std::string> inputs(set.begin(), set.end());
-  for (const auto& setting : run_settings()) {
-    const bool is_default = run.*setting.value == kDefault.*setting.value;
-    const bool says_little =
-        setting.value == &TrainingRun::steps || setting.value == &TrainingRun::workers ||
-        setting.value == &TrainingRun::batch || setting.value == &TrainingRun::element_bytes;
-    const std::string key(setting.key);
-    if (!is_default && !says_little && !set.contains(key) &&
-        !set.contains(std::string(setting.alias)))
-      inputs.push_back(key);
-  }
-  return inputs;
-}
-
-RunAnswer answer_for(const Asked& asked, StepPredictor& predictor, const Network* given,
-                     const std::vector<std::string>& algorithms, const std::set<std::string>& set) {
-  const auto& run = predictor.run();
-  const auto counts = parse_doubling_ranks(
-      asked.workers.empty() ? fmt::format("{:.0f}", run.workers) : asked.workers);
-  RunAnswer answer{.source = asked.run};
-  ProgressLine progress;
-  for (const int workers : counts) {
-    progress.show(fmt::format("{} workers", workers));
-    answer.asked.push_back(predictor.at(workers));
-    answer.schemes.push_back(predictor.all_schemes(workers));
-  }
-  answer.objections = check_stated(predictor);
-  constexpr int kSoon = 8192;  // searching further than this would be felt
-  if (counts.back() <= kSoon) {
-    progress.show("how far it scales");
-    answer.half_efficient = predictor.half_efficient(counts.front());
-    answer.limit_known = true;
-  }
-  progress.show("what has an effect");
-  // What has no effect on this many has none on more.
-  std::vector<int> ends{std::min(counts.front(), kSoon)};
-  if (counts.back() <= kSoon && counts.size() > 1) ends.push_back(counts.back());
-  answer.no_effect = without_effect(predictor, given, algorithms, inputs_of(run, set), ends);
-  answer.left_out = predictor.left_out();
-  progress.clear();
-  return answer;
 }
 
 }  // namespace
@@ -121,15 +74,18 @@ int run_predict_run(int argc, char** argv) {
     run.overlap = 1;
     set.insert("overlap");
   }
-  std::vector<std::string> algorithms;
+  RunQuestion question{.source = asked.run, .changed = std::move(set)};
   if (!asked.algo.empty() && asked.algo != "all")
-    for (const auto word : split(asked.algo, ',')) algorithms.emplace_back(word);
+    for (const auto word : split(asked.algo, ',')) question.algorithms.emplace_back(word);
+  question.workers = parse_doubling_ranks(asked.workers.empty() ? fmt::format("{:.0f}", run.workers)
+                                                                : asked.workers);
   std::optional<Network> given;
   if (!asked.net.empty()) given = load_network(asked.net);
-  const Network* network = given ? &*given : nullptr;
-  StepPredictor predictor(run, network, algorithms);
-  const auto answer = answer_for(asked, predictor, network, algorithms, set);
-  asked.json ? print_run_json(answer, predictor) : print_run_text(answer, predictor);
+  ProgressLine progress;
+  const auto answer = answer_run(run, given ? &*given : nullptr, question,
+                                 [&progress](std::string_view what) { progress.show(what); });
+  progress.clear();
+  asked.json ? print_run_json(answer) : print_run_text(answer);
   return kFine;
 }
 

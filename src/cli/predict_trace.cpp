@@ -14,6 +14,7 @@
 #include "cli/verbs.hpp"
 #include "model/chakra.hpp"
 #include "model/goal_program.hpp"
+#include "model/network_file.hpp"
 
 namespace sinew {
 namespace {

@@ -36,7 +36,7 @@ std::vector<trace::Trace> read_folder(const std::string& folder) {
   return traces;
 }
 
-std::vector<std::vector<trace::Trace>> read_runs(const std::string& folder) {
+std::vector<FolderTraces> read_runs(const std::string& folder) {
   std::vector<std::string> inner;
   bool own = false;
   std::error_code failed;
@@ -50,10 +50,10 @@ std::vector<std::vector<trace::Trace>> read_runs(const std::string& folder) {
         break;
       }
   }
-  if (own || inner.empty()) return {read_folder(folder)};
+  if (own || inner.empty()) return {{folder, read_folder(folder)}};
   std::sort(inner.begin(), inner.end());
-  std::vector<std::vector<trace::Trace>> runs;
-  for (const auto& run : inner) runs.push_back(read_folder(run));
+  std::vector<FolderTraces> runs;
+  for (const auto& run : inner) runs.push_back({run, read_folder(run)});
   return runs;
 }
 

@@ -12,7 +12,12 @@ namespace sinew {
 /// Error{invalid_argument} when there is no folder or nothing in it.
 std::vector<trace::Trace> read_folder(const std::string& folder);
 
+struct FolderTraces {
+  std::string folder;
+  std::vector<trace::Trace> traces;
+};
+
 /// The runs of a folder: its own traces, or those of each folder in it, which are repeats then.
-std::vector<std::vector<trace::Trace>> read_runs(const std::string& folder);
+std::vector<FolderTraces> read_runs(const std::string& folder);
 
 }  // namespace sinew

@@ -127,10 +127,14 @@ void take_times(TrainingRun& run, const std::map<std::uint64_t, std::vector<Line
 
 }  // namespace
 
+bool is_recorded_run(const std::string& folder) {
+  return fs::exists(fs::path(folder) / "run.json");
+}
+
 TrainingRun read_recorded_run(const std::string& folder) {
   const fs::path run_path = fs::path(folder) / "run.json",
                  result = fs::path(folder) / "result.json";
-  if (!fs::exists(run_path))
+  if (!is_recorded_run(folder))
     throw Error(Errc::invalid_argument,
                 fmt::format("'{}' is not the folder of a training run: it has no run.json; `sinew "
                             "train -o {}` makes one",
@@ -151,10 +155,10 @@ TrainingRun read_recorded_run(const std::string& folder) {
   run.steps = value_of<double>(ended, "steps", result);
   run.buckets = buckets_of(4 * value_of<double>(ended, "parameters", result),
                            value_of<std::size_t>(ended, "buckets", result));
-  const auto& compression = asked.at("compression");
+  const auto compression = value_of<Json>(asked, "compression", run_path);
   run.scheme = compression.value("scheme", "dense");
   if (run.scheme.empty()) run.scheme = "dense";
-  if (const auto& stages = compression.at("stages"); !stages.empty())
+  if (const auto stages = value_of<Json>(compression, "stages", run_path); !stages.empty())
     run.density = stages.back().value("density", run.density);
   if (run.density <= 0) run.density = 0.01;
   std::map<std::uint64_t, std::vector<Line>> steps;

@@ -14,7 +14,7 @@ namespace {
 RunSide read_side(const std::string& folder, const report::SummaryOptions& options) {
   RunSide side;
   side.side.name = folder;
-  for (auto& traces : read_runs(folder)) {
+  for (auto& [run_folder, traces] : read_runs(folder)) {
     auto profile = trace::summarize_in_place(traces);
     const auto configuration = report::configuration_of(profile);
     if (!side.side.runs.empty() && configuration != side.configuration)
@@ -25,6 +25,7 @@ RunSide read_side(const std::string& folder, const report::SummaryOptions& optio
     side.configuration = configuration;
     side.side.runs.push_back(report::summarize(profile, traces, options));
     side.last_profile = std::move(profile);
+    side.last_folder = run_folder;
   }
   return side;
 }
@@ -46,6 +47,7 @@ std::vector<RunSide> read_sides(const std::vector<std::string>& folders,
     same->side.name += ", " + next.side.name;
     std::move(next.side.runs.begin(), next.side.runs.end(), std::back_inserter(same->side.runs));
     same->last_profile = std::move(next.last_profile);
+    same->last_folder = std::move(next.last_folder);
   }
   return sides;
 }

@@ -12,6 +12,7 @@ struct RunSide {
   report::Side side;
   std::string configuration;
   trace::Profile last_profile;  // of the last of its runs
+  std::string last_folder;
 };
 
 /// Two folders are two sides. More are sides by their configurations, so that nothing is averaged

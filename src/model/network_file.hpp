@@ -20,4 +20,7 @@ std::string to_toml(const Network& network);
 /// "alpha=5us,bw=25GB/s", optionally with exchange=, gamma=, copy= (rates) and eager= (bytes).
 Network parse_network_line(std::string_view text);
 
+/// "5 us and 25 GB/s a message", or the name of a model file and where it came from.
+std::string describe(const Network& network);
+
 }  // namespace sinew

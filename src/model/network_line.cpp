@@ -1,4 +1,4 @@
-// A network in one line: alpha=5us,bw=25GB/s.
+// A network in one line: alpha=5us,bw=25GB/s, and as people read it.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -58,6 +58,18 @@ Network parse_network_line(std::string_view text) {
   network.eager_bytes =
       values.contains("eager") ? static_cast<double>(parse_bytes(values.at("eager"))) : -1;
   return network;
+}
+
+std::string describe(const Network& network) {
+  const auto& from = network.provenance;
+  if (from.ranks > 0)
+    return fmt::format("'{}', measured on {} at {} with {} ranks", network.name, from.host,
+                       from.date, from.ranks);
+  const auto& segments = network.one_way.segments();
+  std::string text = fmt::format("{} and {} a message", human_time_ps(segments.back().alpha_ps),
+                                 human_rate(segments.back().byte_ps));
+  if (segments.size() > 1) text = fmt::format("'{}'", network.name);
+  return text + ", nothing of it measured";
 }
 
 }  // namespace sinew

@@ -160,8 +160,8 @@ StepPrediction StepPredictor::at(int workers, std::string_view scheme) {
                        ? run_.select_ms / run_.local_steps
                        : 0;
   const double hidden = std::max(0.0, step.communication_ms / run_.local_steps - step.exposed_ms);
-  const double slower = run_.slowdown * std::min(hidden, backward);
-  const double busy = step.compute_ms + step.straggling_ms + step.select_ms + slower;
+  step.slowed_ms = run_.slowdown * std::min(hidden, backward);
+  const double busy = step.compute_ms + step.straggling_ms + step.select_ms + step.slowed_ms;
   step.step_ms = busy + step.exposed_ms;
   const auto& error = outer_.network().error;
   step.low_ms = busy + step.exposed_ms * error.low;

@@ -17,6 +17,7 @@ struct StepPrediction {
   double compute_ms = 0;        // of one worker, alone
   double straggling_ms = 0;     // until the slowest worker has computed too
   double select_ms = 0;         // choosing what to send
+  double slowed_ms = 0;         // computing, by what travels meanwhile
   double communication_ms = 0;  // of a synchronisation, hidden or not
   double exposed_ms = 0;        // of it, a step
   double step_ms = 0, low_ms = 0, high_ms = 0;

@@ -16,6 +16,20 @@ std::string number(const std::optional<double>& value) {
   return value ? fmt::format("{}", *value) : "";
 }
 
+std::string more_workers_csv(const RunAnswer& answer) {
+  std::string text =
+      "workers,scheme,algorithm,step_us_modelled,low_us_modelled,high_us_modelled,"
+      "compute_us_modelled,exposed_us_modelled,efficiency_modelled,best_scheme_modelled\n";
+  for (std::size_t i = 0; i < answer.asked.size(); ++i) {
+    const auto& step = answer.asked[i];
+    text += fmt::format("{},{},{},{},{},{},{},{},{},{}\n", step.workers, cell(step.scheme),
+                        cell(step.algorithm), step.step_ms * 1e3, step.low_ms * 1e3,
+                        step.high_ms * 1e3, step.compute_ms * 1e3, step.exposed_ms * 1e3,
+                        step.efficiency, cell(answer.schemes[i].front().scheme));
+  }
+  return text;
+}
+
 }  // namespace
 
 std::vector<std::pair<std::string, std::string>> to_csv(const Summary& summary) {
@@ -71,9 +85,13 @@ std::vector<std::pair<std::string, std::string>> to_csv(const Summary& summary) 
         fmt::format("{},{},{},{},{}\n", finding.id, name(finding.confidence), finding.cost_s,
                     finding.benefit ? fmt::format("{}", finding.benefit->seconds.value) : "",
                     cell(finding.claim));
-  return {{"iterations.csv", iterations}, {"phases.csv", phases},     {"bandwidth.csv", rates},
-          {"algorithms.csv", algorithms}, {"findings.csv", findings}, {"routines.csv", routines},
-          {"sizes.csv", sizes},           {"ranks.csv", ranks},       {"messages.csv", messages}};
+  std::vector<std::pair<std::string, std::string>> files{
+      {"iterations.csv", iterations}, {"phases.csv", phases},     {"bandwidth.csv", rates},
+      {"algorithms.csv", algorithms}, {"findings.csv", findings}, {"routines.csv", routines},
+      {"sizes.csv", sizes},           {"ranks.csv", ranks},       {"messages.csv", messages}};
+  if (summary.more_workers)
+    files.emplace_back("more_workers.csv", more_workers_csv(*summary.more_workers));
+  return files;
 }
 
 }  // namespace sinew::report

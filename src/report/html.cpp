@@ -4,6 +4,7 @@
 #include <span>
 
 #include "report/report_page.hpp"
+#include "report/run_words.hpp"
 #include "report/words.hpp"
 
 namespace sinew::report {
@@ -146,6 +147,17 @@ std::string lanes_html(const Summary& summary) {
       key_html(kPartNames));
 }
 
+std::string more_workers_html(const Summary& summary) {
+  if (!summary.more_workers) return "";
+  std::string key = "<p class=\"key\" aria-hidden=\"true\">";
+  for (const auto& part : run_parts())
+    if (occurs(part, *summary.more_workers))
+      key += fmt::format("<span><i class=\"{}\"></i>{}</span>", part.fill, part.label);
+  if (summary.more_workers->run.measured.steps > 0)
+    key += "<span><i class=\"seen\"></i>measured step</span>";
+  return chart_html(more_workers_table(summary), "chart-workers", key + "</p>\n");
+}
+
 // The figures and which routines have charts. Nothing in it can end the element it stands in.
 std::string data_json(const Summary& summary) {
   auto json = nlohmann::ordered_json::parse(to_json(summary));
@@ -153,6 +165,8 @@ std::string data_json(const Summary& summary) {
   for (const auto* routine : sized_routines(summary)) charted.push_back(routine->name);
   for (auto& routine : json["routines"]) routine.erase("sizes");  // bins are drawn
   json.erase("iterations");                                       // the strip is drawn
+  if (summary.more_workers)                                       // of all schemes one is drawn
+    for (auto& step : json["more_workers"]["results"]) step.erase("schemes");
   std::string result;
   for (const char c : json.dump()) result += c == '<' ? "\\u003c" : std::string(1, c);
   return result;
@@ -201,6 +215,7 @@ std::string to_html(const Summary& summary, std::string_view title, std::string_
                           : "<h2>Algorithms</h2>\n" + table_html(algorithm_table(summary), "")},
        {"model", chart_html(model_table(summary), "chart-model")},
        {"scaling", chart_html(scaling_table(summary), "chart-scaling")},
+       {"workers", more_workers_html(summary)},
        {"compression", chart_html(compression_table(summary), "chart-compression")},
        {"environment",
         summary.environment.empty() ? "" : table_html(environment_table(summary), "environment")},

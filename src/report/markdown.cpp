@@ -65,6 +65,7 @@ std::string to_markdown(const Summary& summary, std::string_view title, std::str
   add(algorithm_table(summary));
   add(model_table(summary));
   add(scaling_table(summary));
+  add(more_workers_table(summary));
   add(compression_table(summary));
   if (!summary.notes.empty()) {
     text += "## Notes\n\n";

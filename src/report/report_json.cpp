@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "report/report_page.hpp"
+#include "report/run_json.hpp"
 
 namespace sinew::report {
 namespace {
@@ -230,6 +231,7 @@ void add_detail(Json& json, const Summary& summary) {
                                                {"last", summary.imbalance->last}}
                                         : Json();
   json["model"] = summary.model ? json_of(*summary.model) : Json();
+  json["more_workers"] = summary.more_workers ? run_json(*summary.more_workers) : Json();
   auto& environment = json["environment"] = Json::object();
   for (const auto& [key, value] : summary.environment) environment[key] = value;
 }

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "model/run_answer.hpp"
 #include "report/finding.hpp"
 #include "report/lanes.hpp"
 #include "report/model_view.hpp"
@@ -159,6 +160,7 @@ struct Summary {
   std::optional<Imbalance> imbalance;
   std::optional<int> cores;                                      // of a host, where told
   std::optional<ModelView> model;                                // where there is a network
+  std::optional<RunAnswer> more_workers;                         // of a training run, with one
   std::vector<std::pair<std::string, std::string>> environment;  // what the first rank told
   std::vector<Finding> findings;                                 // the costliest first
   std::vector<std::string> disagreements;                        // of ranks on how often they met

@@ -6,6 +6,7 @@
 
 #include "base/wrapped.hpp"
 #include "report/report_page.hpp"
+#include "report/run_words.hpp"
 
 namespace sinew::report {
 namespace {
@@ -34,7 +35,7 @@ std::string cut(std::string_view text, std::size_t width) {
 
 struct Bar {
   std::string name, value;
-  double share = 0;
+  double share = 0, rest = 0;  // behind it, drawn otherwise
 };
 
 /// "compute       2.1 s  ########"
@@ -48,10 +49,12 @@ std::string bars_text(std::string_view title, const std::vector<Bar>& bars) {
   const auto room = static_cast<double>(kColumns - name - value - 4);
   auto text = fmt::format("\n{}\n", title);
   for (const auto& bar : bars) {
-    const auto length =
-        static_cast<std::size_t>(std::lround(std::clamp(bar.share, 0.0, 1.0) * room));
+    const auto length = [&](double share) {
+      return static_cast<std::size_t>(std::lround(std::clamp(share, 0.0, 1.0) * room));
+    };
     auto line = padded(cut(bar.name, name), name, false) + "  " + padded(bar.value, value, true) +
-                "  " + std::string(length, '#');
+                "  " + std::string(length(bar.share), '#') +
+                std::string(length(bar.share + bar.rest) - length(bar.share), '=');
     line.erase(line.find_last_not_of(' ') + 1);
     text += line + '\n';
   }
@@ -118,6 +121,19 @@ std::string rank_bars(const Summary& summary) {
   if (summary.ranks.size() > kMost)
     text += fmt::format("({} more ranks)\n", summary.ranks.size() - kMost);
   return text;
+}
+
+// '#' computes, '=' is exposed communication.
+std::string more_workers_bars(const Summary& summary) {
+  if (!summary.more_workers) return "";
+  const auto& steps = summary.more_workers->asked;
+  double longest = 0;
+  for (const auto& step : steps) longest = std::max(longest, step.step_ms);
+  std::vector<Bar> bars;
+  for (const auto& step : steps)
+    bars.push_back({fmt::format("{} workers", step.workers), time_ms(step.step_ms),
+                    (step.step_ms - step.exposed_ms) / longest, step.exposed_ms / longest});
+  return bars_text("A step, modelled: = is exposed communication", bars);
 }
 
 std::string findings_part(const Summary& summary) {
@@ -193,6 +209,8 @@ std::string to_text(const Summary& summary, std::string_view title,
   text += table_text(compression_table(summary));
   text += table_text(model_table(summary), 8);
   text += table_text(scaling_table(summary), 10);
+  text += table_text(more_workers_table(summary));
+  text += more_workers_bars(summary);
   text += '\n' + wrapped(method_text(summary)) + '\n';
   for (const auto& note : summary.notes) text += wrapped("note: " + note, kColumns, 6) + '\n';
   return text;

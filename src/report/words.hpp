@@ -30,6 +30,7 @@ TextTable algorithm_table(const Summary& summary);
 TextTable compression_table(const Summary& summary);
 TextTable model_table(const Summary& summary);
 TextTable scaling_table(const Summary& summary);
+TextTable more_workers_table(const Summary& summary);
 TextTable heat_table(const Summary& summary);
 TextTable environment_table(const Summary& summary);
 TextTable rank_table(const Summary& summary);

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "support/program.hpp"
+#include "support/recorded_run.hpp"
 
 namespace sinew::test {
 namespace {
@@ -32,30 +33,7 @@ std::size_t widest(const std::string& text) {
   return most;
 }
 
-fs::path recorded() {
-  const auto folder = fs::path(testing::TempDir()) / "predict_recorded_run";
-  fs::remove_all(folder);
-  fs::create_directories(folder);
-  std::ofstream(folder / "run.json")
-      << R"({"model": "mlp", "data": "fashion", "workers": 2, "batch": 64, "accumulate": 1,
-             "overlap": true, "compression": {"scheme": "oktopk",
-             "stages": [{"step": 0, "density": 0.05}], "warmup": 0}})";
-  std::ofstream(folder / "result.json") << R"({"steps": 100, "parameters": 1000000, "buckets": 3})";
-  for (int rank = 0; rank < 2; ++rank) {
-    std::ofstream metrics(folder / ("metrics-rank-" + std::to_string(rank) + ".jsonl"));
-    for (int step = 0; step < 40; ++step)
-      metrics << Json{{"step", step},
-                      {"total_ns", 9000000},
-                      {"data_ns", 0},
-                      {"compute_ns", step < 10 ? 90000000 : 6000000 + 200000 * rank},
-                      {"update_ns", 1000000},
-                      {"exposed_ns", 1500000},
-                      {"hidden_ns", 500000},
-                      {"bytes_sent", 300000}}
-              << '\n';
-  }
-  return folder;
-}
+fs::path recorded() { return record_run("predict_recorded_run"); }
 
 TEST(PredictRun, the_published_table_comes_out_right) {
   const auto ran = sinew({"predict", kRun, "--workers", "8..32"});

@@ -98,6 +98,27 @@ async function compare(browser, file) {
       line("chart-scaling", dots.map((dot, i) => [number(dot, "cy"), data.model.scaling[i].seconds]));
       line("chart-scaling", dots.map((dot, i) => [number(dot, "cx"), Math.log(data.model.scaling[i].ranks)]));
     }
+    if (data.more_workers) {
+      const {results, measured} = data.more_workers, id = "chart-workers";
+      const parts = ["compute_us", "straggling_us", "select_us", "slowed_us", "exposed_us"];
+      follows(id, rects(id).map(rect => number(rect, "width")), results.flatMap(step => parts.map(name => step[name])));
+      // Bars of one worker count follow each other from 0 to its step, where the longest gives the scale.
+      const rows = Map.groupBy(rects(id), rect => number(rect, "y"));
+      const ends = [...rows.keys()].sort((a, b) => a - b).map(y => Math.max(...rows.get(y).map(rect => number(rect, "x") + number(rect, "width"))));
+      const begin = Math.min(...rects(id).map(rect => number(rect, "x")));
+      check(id, `${ends.length} rows of bars`, ends.length === results.length);
+      line(id, [[begin, 0], ...ends.map((end, i) => [end, results[i].step_us])]);
+      const rules = [...document.querySelectorAll(`#${id} line`)].filter(node => node.closest("g[stroke-width]") && number(node, "y1") === number(node, "y2"));
+      const bounded = results.filter(step => step.low_us < step.high_us);
+      check(id, `${rules.length} of ${bounded.length} bounds`, rules.length === bounded.length);
+      line(id, [[begin, 0], ...rules.flatMap((rule, i) => [[number(rule, "x1"), bounded[i].low_us], [number(rule, "x2"), bounded[i].high_us]]),
+        ...ends.map((end, i) => [end, results[i].step_us])]);
+      const seen = [...document.querySelectorAll(`#${id} line`)].filter(node => node.closest("g")?.getAttribute("stroke") === "var(--bad)");
+      check(id, "no mark of what was measured", seen.length === (measured && results.some(step => step.workers === measured.workers) ? 1 : 0));
+      if (seen.length > 0) line(id, [[begin, 0], [number(seen[0], "x1"), measured.step_us], ...ends.map((end, i) => [end, results[i].step_us])]);
+      const shares = [...document.querySelectorAll(`#${id} text`)].map(node => node.textContent).filter(words => words.endsWith("%"));
+      check(id, "shares differ from the figures", shares.join() === results.map(step => `${(100 * step.efficiency).toFixed(1)} %`).join());
+    }
     for (const figure of document.querySelectorAll("figure")) check(figure.id, "not drawn", drawn(figure.id));
     return found;
   });

@@ -22,8 +22,29 @@ profiles=$source/tests/data/profiles
 "$sinew" draw allreduce --algo ring -p 4 --format html >"$work/ring.html"
 rm -rf "$work/seeds" && "$seed_trace" "$work/seeds"
 "$sinew" report "$work/seeds" --link 25GB/s --net alpha=5us,bw=25GB/s --format html >"$work/seeds.html"
+# The same traces as those of a training run, on more workers of a network with bounds.
+rm -rf "$work/run" && cp -r "$work/seeds" "$work/run"
+cat >"$work/run/run.json" <<'END'
+{"model": "mlp", "data": "fashion", "workers": 2, "batch": 64, "compression": {"scheme": "dense", "stages": []}}
+END
+echo '{"steps": 100, "parameters": 1000000, "buckets": 3}' >"$work/run/result.json"
+for rank in 0 1; do
+  for step in {0..9}; do
+    echo "{\"step\": $step, \"total_ns\": 9500000, \"compute_ns\": $((6000000 + 400000 * rank)), \"update_ns\": 500000}"
+  done >"$work/run/metrics-rank-$rank.jsonl"
+done
+cat >"$work/net.toml" <<'END'
+format = "sinew-net"
+version = 1
+[link]
+one_way = [ { alpha_us = 20, gbytes_per_s = 2 } ]
+[error]
+low_factor = 0.75
+high_factor = 1.5
+END
+"$sinew" report "$work/run" --net "$work/net.toml" --format html >"$work/workers.html"
 # A long name without a place to break it must not widen the page.
 again=$work/seeds_once_more_with_every_rank_on_one_host_and_a_name_that_does_not_end
 rm -rf "$again" && cp -r "$work/seeds" "$again"
 "$sinew" report "$work/seeds" "$again" --format html >"$work/two.html"
-node "$source/tests/web/pages.mjs" "$work" "$work"/{training,mpip,ring,seeds,two}.html
+node "$source/tests/web/pages.mjs" "$work" "$work"/{training,mpip,ring,seeds,workers,two}.html

@@ -130,7 +130,7 @@ void print_explanation(std::FILE* to, const bench::Result& result, int ranks,
     if (!one.algorithm.empty() || one.setup.trial_calls == 0) continue;
     trial = trial_of(result, one.contender);
     if (trial.sides.empty())
-      fmt::print(to, "#   no trial is over: it needs {} calls and two algorithms\n",
+      fmt::print(to, "#   no trial ended here: fewer than {} calls, or nothing to compare\n",
                  one.setup.trial_calls);
   }
   for (const auto& candidate : candidates) {

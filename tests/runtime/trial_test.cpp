@@ -5,8 +5,10 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <random>
 
+#include "runtime/connect.hpp"
 #include "runtime/trial.hpp"
 #include "support/exact_data.hpp"
 #include "support/fork_ranks.hpp"
@@ -146,6 +148,15 @@ TEST(Trial, of_one_call_or_of_less_than_none_is_refused) {
               std::string::npos)
         << errors[0]->what();
   }
+}
+
+TEST(Trial, is_what_the_options_say_and_else_the_environment) {
+  setenv("SINEW_TRIAL", "20", 1);
+  EXPECT_EQ(with_environment({}).trial_calls, 20);
+  EXPECT_EQ(with_environment(trying(0)).trial_calls, 0);  // as training asks for
+  EXPECT_EQ(with_environment(trying(4)).trial_calls, 4);
+  unsetenv("SINEW_TRIAL");
+  EXPECT_EQ(with_environment({}).trial_calls, 0);
 }
 
 // Each rank's own clock says otherwise than the other's, in both directions: who believed itself

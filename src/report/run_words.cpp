@@ -18,11 +18,6 @@ constexpr RunPart kParts[] = {
     {&StepPrediction::exposed_ms, "moving", "exposed communication"},
 };
 
-bool has_bounds(const RunAnswer& answer) {
-  return std::any_of(answer.asked.begin(), answer.asked.end(),
-                     [](const auto& step) { return step.low_ms != step.high_ms; });
-}
-
 std::string bytes(double value) { return human_bytes(static_cast<std::uint64_t>(value)); }
 
 }  // namespace
@@ -66,6 +61,11 @@ std::span<const RunPart> run_parts() { return kParts; }
 bool occurs(const RunPart& part, const RunAnswer& answer) {
   return std::any_of(answer.asked.begin(), answer.asked.end(),
                      [&](const auto& step) { return step.*part.ms > 0; });
+}
+
+bool has_bounds(const RunAnswer& answer) {
+  return std::any_of(answer.asked.begin(), answer.asked.end(),
+                     [](const auto& step) { return step.low_ms != step.high_ms; });
 }
 
 TextTable more_workers_table(const Summary& summary) {

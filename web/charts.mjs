@@ -162,6 +162,7 @@ const stepParts = [["compute_us", "compute", "computing"], ["straggling_us", "wa
 function workers() {
   if (!data.more_workers) return;
   const {results, measured, run} = data.more_workers;
+  const ticks = Math.round(width() / 110);
   const bounded = results.filter(step => step.low_us < step.high_us);
   const bounds = {x1: d => d.low_us / 1e6, x2: d => d.high_us / 1e6, y: "workers"};
   const bars = results.flatMap(step => stepParts.map(([name, part, label]) =>
@@ -169,9 +170,9 @@ function workers() {
   const seen = measured && results.some(step => step.workers === measured.workers) ? [measured] : [];
   put("chart-workers", `A step of ${run.name} on more workers, modelled: what it consists of, and the share that computes`, {
     width: width(), height: 58 + 26 * results.length, marginLeft: 60, marginTop: 8, marginBottom: 44, marginRight: 62,
-    x: {label: "a step, modelled", tickFormat: seconds, ticks: Math.round(width() / 110)},
+    x: {label: "a step, modelled", tickFormat: seconds, ticks},
     y: {label: "workers", type: "band", domain: results.map(step => step.workers), padding: .15, tickFormat: count => `${count}`}, color: byPart,
-    marks: [gridX({strokeOpacity: .15}), barX(bars, {x: "value", y: "workers", fill: "part", title: "title"}),
+    marks: [gridX({strokeOpacity: .15, ticks}), barX(bars, {x: "value", y: "workers", fill: "part", title: "title"}),
       ruleY(bounded, {...bounds, stroke: "var(--page)", strokeWidth: 5}), ruleY(bounded, {...bounds, strokeWidth: 2}),
       tickX(seen, {x: d => d.step_us / 1e6, y: "workers", stroke: "var(--bad)", strokeWidth: 3, title: d => `${d.workers} workers: ${seconds(d.step_us / 1e6)}, measured`}),
       text(results, {frameAnchor: "right", y: "workers", text: d => `${(100 * d.efficiency).toFixed(1)} %`, dx: 56}), ruleX([0])]});

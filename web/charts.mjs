@@ -12,6 +12,7 @@ function bytes(value) {
   return `${number >= 100 || Number.isInteger(number) ? Math.round(number) : number.toPrecision(3)} ${unit}B`;
 }
 function seconds(value) {
+  if (value === 0) return "0";
   for (const [unit, step] of [["s", 1], ["ms", 1e-3], ["us", 1e-6]])
     if (value >= step) return `${(value / step).toPrecision(3)} ${unit}`;
   return `${(value / 1e-9).toPrecision(3)} ns`;
@@ -161,18 +162,20 @@ const stepParts = [["compute_us", "compute", "computing"], ["straggling_us", "wa
 function workers() {
   if (!data.more_workers) return;
   const {results, measured, run} = data.more_workers;
-  const steps = results.map(step => ({...step, s: step.step_us / 1e6, low: step.low_us / 1e6, high: step.high_us / 1e6}));
+  const ticks = Math.round(width() / 110);
+  const bounded = results.filter(step => step.low_us < step.high_us);
+  const bounds = {x1: d => d.low_us / 1e6, x2: d => d.high_us / 1e6, y: "workers"};
   const bars = results.flatMap(step => stepParts.map(([name, part, label]) =>
     ({workers: step.workers, part, value: step[name] / 1e6, title: `${step.workers} workers, ${label}: ${seconds(step[name] / 1e6)}, modelled`})));
-  const seen = measured && results.some(step => step.workers === measured.workers) ? [{workers: measured.workers, s: measured.step_us / 1e6}] : [];
+  const seen = measured && results.some(step => step.workers === measured.workers) ? [measured] : [];
   put("chart-workers", `A step of ${run.name} on more workers, modelled: what it consists of, and the share that computes`, {
-    width: width(), height: 70 + 26 * results.length, marginLeft: 60, marginBottom: 44, marginRight: 70,
-    x: {label: "seconds a step, modelled", tickFormat: seconds, ticks: Math.round(width() / 110)},
-    y: {label: "workers", type: "band", domain: results.map(step => step.workers), padding: .15}, color: byPart,
-    marks: [gridX({strokeOpacity: .15}), barX(bars, {x: "value", y: "workers", fill: "part", title: "title"}),
-      ruleY(steps.filter(step => step.low < step.high), {x1: "low", x2: "high", y: "workers", strokeWidth: 2}),
-      tickX(seen, {x: "s", y: "workers", stroke: "var(--bad)", strokeWidth: 3, title: d => `${d.workers} workers: ${seconds(d.s)}, measured`}),
-      text(steps, {x: d => Math.max(d.s, d.high), y: "workers", text: d => `${(100 * d.efficiency).toFixed(1)} %`, dx: 6, textAnchor: "start"}), ruleX([0])]});
+    width: width(), height: 58 + 26 * results.length, marginLeft: 60, marginTop: 8, marginBottom: 44, marginRight: 62,
+    x: {label: "a step, modelled", tickFormat: seconds, ticks},
+    y: {label: "workers", type: "band", domain: results.map(step => step.workers), padding: .15, tickFormat: count => `${count}`}, color: byPart,
+    marks: [gridX({strokeOpacity: .15, ticks}), barX(bars, {x: "value", y: "workers", fill: "part", title: "title"}),
+      ruleY(bounded, {...bounds, stroke: "var(--page)", strokeWidth: 5}), ruleY(bounded, {...bounds, strokeWidth: 2}),
+      tickX(seen, {x: d => d.step_us / 1e6, y: "workers", stroke: "var(--bad)", strokeWidth: 3, title: d => `${d.workers} workers: ${seconds(d.step_us / 1e6)}, measured`}),
+      text(results, {frameAnchor: "right", y: "workers", text: d => `${(100 * d.efficiency).toFixed(1)} %`, dx: 56}), ruleX([0])]});
 }
 
 function compression() {

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "base/text.hpp"
@@ -31,8 +30,7 @@ std::string shortened(std::string text, std::size_t most) {
 
 void print_steps(const RunAnswer& answer, const TrainingRun& run) {
   using enum Align;
-  const bool bars = std::any_of(answer.asked.begin(), answer.asked.end(),
-                                [](const auto& step) { return step.low_ms != step.high_ms; });
+  const bool bars = report::has_bounds(answer);
   std::vector<Table::Column> columns{{"workers", right}, {"step", right},    {"sync", right},
                                      {"x first", right}, {"exposed", right}, {"effic.", right}};
   if (run.steps > 0) columns.push_back({"run", right});

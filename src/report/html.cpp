@@ -153,8 +153,11 @@ std::string more_workers_html(const Summary& summary) {
   for (const auto& part : run_parts())
     if (occurs(part, *summary.more_workers))
       key += fmt::format("<span><i class=\"{}\"></i>{}</span>", part.fill, part.label);
+  if (has_bounds(*summary.more_workers))
+    key += "<span><i class=\"bounds\"></i>the model's bounds</span>";
   if (summary.more_workers->run.measured.steps > 0)
     key += "<span><i class=\"seen\"></i>measured step</span>";
+  key += "<span>%: share that computes</span>";
   return chart_html(more_workers_table(summary), "chart-workers", key + "</p>\n");
 }
 

@@ -18,11 +18,6 @@ constexpr RunPart kParts[] = {
     {&StepPrediction::exposed_ms, "moving", "exposed communication"},
 };
 
-bool has_bounds(const RunAnswer& answer) {
-  return std::any_of(answer.asked.begin(), answer.asked.end(),
-                     [](const auto& step) { return step.low_ms != step.high_ms; });
-}
-
 std::string bytes(double value) { return human_bytes(static_cast<std::uint64_t>(value)); }
 
 }  // namespace
@@ -68,28 +63,42 @@ bool occurs(const RunPart& part, const RunAnswer& answer) {
                      [&](const auto& step) { return step.*part.ms > 0; });
 }
 
+bool has_bounds(const RunAnswer& answer) {
+  return std::any_of(answer.asked.begin(), answer.asked.end(),
+                     [](const auto& step) { return step.low_ms != step.high_ms; });
+}
+
 TextTable more_workers_table(const Summary& summary) {
-  TextTable table{"The run on more workers", "", {"workers", "step", "computing"}, {}};
+  // What terminals have no room for comes last.
+  TextTable table{"The run on more workers",
+                  "",
+                  {"workers", "step", "exposed", "efficiency", "best", "its step", "algorithm"},
+                  {}};
   if (!summary.more_workers) return table;
   const auto& answer = *summary.more_workers;
+  const auto& run = answer.run;
+  const auto asked_for = fmt::format("{:g} %", run.density * 100);
+  const auto density = is_sparse(run.scheme) ? asked_for : with_label(asked_for, Source::assumed);
   table.about = fmt::format(
-      "Modelled, on {}. {}. Best is the scheme with the shortest step; what a scheme does to "
-      "convergence is not modelled. {} {}",
-      answer.about_network, run_text(answer.run), limit_text(answer), measured_text(answer));
+      "Modelled, on {}. {}. Best is the scheme with the shortest step, sparse ones at a density of "
+      "{}; what a scheme does to convergence is not modelled. {} {}",
+      answer.about_network, run_text(run), density, limit_text(answer), measured_text(answer));
   const bool bounds = has_bounds(answer);
-  for (const auto* column : {"exposed", "efficiency", "best", "its step"})
-    table.columns.emplace_back(column);
-  if (bounds) table.columns.insert(table.columns.begin() + 2, {"between", "and"});
-  table.columns.emplace_back("algorithm");
+  if (bounds) table.columns.insert(table.columns.end(), {"between", "and"});
+  table.columns.emplace_back("computing");
   for (std::size_t i = 0; i < answer.asked.size(); ++i) {
     const auto& step = answer.asked[i];
     const auto& best = answer.schemes[i].front();
     auto& row = table.rows.emplace_back();
-    row = {fmt::format("{}", step.workers), time_ms(step.step_ms)};
+    row = {fmt::format("{}", step.workers),
+           time_ms(step.step_ms),
+           time_ms(step.exposed_ms),
+           percent(step.efficiency),
+           best.scheme,
+           time_ms(best.step_ms),
+           step.algorithm};
     if (bounds) row.insert(row.end(), {time_ms(step.low_ms), time_ms(step.high_ms)});
-    row.insert(row.end(),
-               {time_ms(step.compute_ms), time_ms(step.exposed_ms), percent(step.efficiency),
-                best.scheme, time_ms(best.step_ms), step.algorithm});
+    row.push_back(time_ms(step.compute_ms));
   }
   return table;
 }

@@ -27,5 +27,7 @@ struct RunPart {
 std::span<const RunPart> run_parts();
 /// Whether it takes any time at any of the counts.
 bool occurs(const RunPart& part, const RunAnswer& answer);
+/// Whether the network says how far its answers may be off.
+bool has_bounds(const RunAnswer& answer);
 
 }  // namespace sinew::report

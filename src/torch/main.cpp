@@ -130,6 +130,7 @@ int work(const TrainCommand& command, const Environment& environment) {
                               {command.train.seed, cache_folder(), [&](std::string_view text) {
                                  if (command.log != Log::silent) progress.on_warning(text);
                                }});
+  check_fits(*command.info, *data.train, command.train.data);
   auto model = command.model;
   model.local_rank = std::max(0, environment.local_rank);
   const auto learner = command.info->make(model);

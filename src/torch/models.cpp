@@ -12,6 +12,7 @@
 #include <fmt/format.h>
 #include <torch/csrc/api/include/torch/version.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 
@@ -137,18 +138,45 @@ std::unique_ptr<Learner> make_speech(const ModelOptions& options) {
                       device_of(options));
 }
 
+constexpr SampleForm kRow{{10}, true, 10}, kPixels{{784}, true, 10}, kImage{{1, 28, 28}, false, 10},
+    kSound{{1, 161, -1}, false, kSpeechLabels};
+
 constexpr ModelInfo kModels[] = {
-    {"tiny", "dense layers 10-20-10: next to nothing to compute or send", 430, "rows", make_tiny},
+    {"tiny", "dense layers 10-20-10: next to nothing to compute or send", 430, "rows", make_tiny,
+     kRow},
     {"mlp", "dense layers 784-1024-384-10: much to send for what it computes", 1'201'290, "fashion",
-     make_mlp},
+     make_mlp, kPixels},
     {"cnn", "two convolutions and two dense layers: much to compute for what it sends", 1'199'882,
-     "fashion", make_cnn},
+     "fashion", make_cnn, kImage},
     {"ctc-small", "letters of sound: two convolutions, 2 LSTM layers of 128", 391'944, "tones",
-     make_speech<8, 128, 2>, true},
-    {"ctc-mid", "the same with 3 layers of 256", 2'069'392, "tones", make_speech<16, 256, 3>, true},
+     make_speech<8, 128, 2>, kSound, true},
+    {"ctc-mid", "the same with 3 layers of 256", 2'069'392, "tones", make_speech<16, 256, 3>,
+     kSound, true},
     {"lstman4", "the same with 5 layers of 800", 27'569'568, "tones", make_speech<32, 800, 5>,
-     true},
+     kSound, true},
 };
+
+// "1 x 161 x any", "1 x 28 x 28", "10 numbers".
+std::string shape_text(std::span<const std::int64_t> shape) {
+  std::string text;
+  for (const auto extent : shape)
+    text += fmt::format("{}{}", text.empty() ? "" : " x ",
+                        extent < 0 ? std::string("any") : std::to_string(extent));
+  return shape.size() == 1 ? text + " numbers" : text;
+}
+
+std::int64_t numbers_of(std::span<const std::int64_t> shape) {
+  std::int64_t numbers = 1;
+  for (const auto extent : shape) numbers *= extent;
+  return numbers;
+}
+
+std::vector<std::int64_t> shape_of(const SampleForm& form) {
+  std::vector<std::int64_t> shape;
+  for (const auto extent : form.extents)
+    if (extent != 0) shape.push_back(extent);
+  return shape;
+}
 
 }  // namespace
 
@@ -161,6 +189,27 @@ const ModelInfo& find_model(std::string_view name) {
     names.push_back(model.name);
   }
   throw Error(Errc::invalid_argument, unknown("model", name, names));
+}
+
+void check_fits(const ModelInfo& model, std::span<const std::int64_t> sample,
+                std::string_view data) {
+  const auto wanted = shape_of(model.sample);
+  const bool fits = model.sample.any_shape
+                        ? numbers_of(sample) == numbers_of(wanted)
+                        : std::equal(sample.begin(), sample.end(), wanted.begin(), wanted.end());
+  if (sample.empty() || fits) return;
+  throw Error(Errc::invalid_argument,
+              fmt::format("the model {} takes samples of {}, and those of {} are {}; without "
+                          "--data it learns from {}",
+                          model.name, shape_text(wanted), data, shape_text(sample), model.data));
+}
+
+void check_fits(const ModelInfo& model, const Dataset& set, std::string_view data) {
+  check_fits(model, set.shape(), data);
+  if (set.classes() > model.sample.classes)
+    throw Error(Errc::invalid_argument,
+                fmt::format("the model {} tells {} classes apart, and {} has {}", model.name,
+                            model.sample.classes, data, set.classes()));
 }
 
 void use_threads(int threads) {

@@ -2,11 +2,13 @@
 // half a minute.
 #pragma once
 
+#include <array>
 #include <memory>
 #include <span>
 #include <string>
 #include <string_view>
 
+#include "train/dataset.hpp"
 #include "train/learner.hpp"
 
 namespace sinew {
@@ -19,12 +21,20 @@ struct ModelOptions {
   bool apart = false;          // tensors apart from their homes, as on a device; for tests
 };
 
+/// One sample as a model takes it.
+struct SampleForm {
+  std::array<std::int64_t, 3> extents{};  // 0: no more of them; -1: any length
+  bool any_shape = false;                 // only how many numbers there are counts
+  int classes = 0;                        // that it tells apart
+};
+
 struct ModelInfo {
   std::string_view name;
   std::string_view summary;
   std::uint64_t parameters = 0;
   std::string_view data;  // what it learns from unless told otherwise
   std::unique_ptr<Learner> (*make)(const ModelOptions&) = nullptr;
+  SampleForm sample{};
   bool learns_sequences = false;  // what it gets wrong are letters, not samples
 };
 
@@ -32,6 +42,12 @@ struct ModelInfo {
 std::span<const ModelInfo> models() noexcept;
 /// Throws Error{invalid_argument} that suggests the nearest.
 const ModelInfo& find_model(std::string_view name);
+
+/// Throws Error{invalid_argument} that says what the model takes and what samples of this shape,
+/// or these data, are. An empty shape is one that nobody knows yet. `data`: what they are called.
+void check_fits(const ModelInfo& model, std::span<const std::int64_t> sample,
+                std::string_view data);
+void check_fits(const ModelInfo& model, const Dataset& set, std::string_view data);
 
 /// Threads that torch computes with in this process.
 void use_threads(int threads);

@@ -145,6 +145,7 @@ void settle(TrainCommand& command, const Words& words) {
   // What would only be noticed by all workers at once.
   (void)rate_at(train.rate, 0, 1);
   (void)Optimizer(train.optimizer, 0);
+  check_fits(*command.info, sample_shape(train.data), train.data);
   if (command.workers < 0 || command.threads < 0)
     throw Error(Errc::invalid_argument, "--workers and --threads are at least 1");
   if (train.steps == 0 && train.epochs == 0 && !(train.seconds > 0))

@@ -4,10 +4,14 @@
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/from_blob.h>
 #include <ATen/ops/full.h>
+#include <c10/util/Exception.h>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <torch/csrc/autograd/function.h>
 #include <torch/csrc/autograd/function_hook.h>
 #include <torch/csrc/autograd/variable.h>
 
+#include <sinew/error.hpp>
 #include "torch/staging.hpp"
 
 namespace sinew {
@@ -36,6 +40,19 @@ class GradientIsThere final : public torch::autograd::FunctionPostHook {
   const Learner::Ready& tell_;  // the learner's, which outlives the graph
   std::size_t parameter_;
 };
+
+// What torch says without the calls that led there, which are of no use to who runs a training.
+template <class Pass>
+Score in_one_line(const Batch& batch, const Pass& pass) {
+  try {
+    return pass();
+  } catch (const c10::Error& error) {
+    const std::string_view text = error.what_without_backtrace();
+    throw Error(Errc::system,
+                fmt::format("torch cannot compute a pass over inputs of {}: {}",
+                            fmt::join(batch.shape, " x "), text.substr(0, text.find('\n'))));
+  }
+}
 
 class TorchLearner final : public Learner {
  public:
@@ -71,25 +88,29 @@ class TorchLearner final : public Learner {
 
   Score learn(const Batch& batch, float scale, std::uint64_t random_key,
               const Ready& ready) override {
-    at::manual_seed(random_key);
-    ready_ = ready ? &ready : nullptr;
-    const auto loss = staging_ ? pass_on_device(batch, scale) : pass(batch, scale);
-    ready_ = nullptr;
-    Score score;
-    score.samples = batch.samples();
-    score.loss = loss.item<float>();
-    return score;
+    return in_one_line(batch, [&] {
+      at::manual_seed(random_key);
+      ready_ = ready ? &ready : nullptr;
+      const auto loss = staging_ ? pass_on_device(batch, scale) : pass(batch, scale);
+      ready_ = nullptr;
+      Score score;
+      score.samples = batch.samples();
+      score.loss = loss.item<float>();
+      return score;
+    });
   }
 
   Score evaluate(const Batch& batch) override {
-    const at::NoGradGuard no_gradients;
-    if (staging_) staging_->upload();
-    const auto scores = net_->forward(inputs_of(batch), false);
-    Score score;
-    score.samples = batch.samples();
-    score.loss = task_.loss(scores, batch).item<float>();
-    task_.count(scores, batch, score);
-    return score;
+    return in_one_line(batch, [&] {
+      const at::NoGradGuard no_gradients;
+      if (staging_) staging_->upload();
+      const auto scores = net_->forward(inputs_of(batch), false);
+      Score score;
+      score.samples = batch.samples();
+      score.loss = task_.loss(scores, batch).item<float>();
+      task_.count(scores, batch, score);
+      return score;
+    });
   }
 
  private:

@@ -20,13 +20,15 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr DataInfo kSources[] = {
-    {"fashion", "Fashion-MNIST, of Debian's package dataset-fashion-mnist: 60,000 images"},
+    {"fashion",
+     "Fashion-MNIST, of Debian's package dataset-fashion-mnist: 60,000 images",
+     {1, 28, 28}},
     {"idx:DIR", "images of your own: train- and t10k-, as MNIST names its files"},
-    {"synthetic", "ten blurred patterns with noise, 28 x 28, made from the seed"},
-    {"rows", "1,000 rows of ten normal numbers, labelled by their sum"},
-    {"tones", "spelled words as patterns of frequencies, made from the seed"},
-    {"speech", "948 spelled words and commands, spoken by espeak-ng once and kept"},
-    {"speech:DIR", "recordings of your own with their words, laid out as AN4 is"},
+    {"synthetic", "ten blurred patterns with noise, 28 x 28, made from the seed", {1, 28, 28}},
+    {"rows", "1,000 rows of ten normal numbers, labelled by their sum", {10}},
+    {"tones", "spelled words as patterns of frequencies, made from the seed", {1, 161, -1}},
+    {"speech", "948 spelled words and commands, spoken by espeak-ng once and kept", {1, 161, -1}},
+    {"speech:DIR", "recordings of your own with their words, laid out as AN4 is", {1, 161, -1}},
 };
 constexpr std::size_t kSpoken = 948;  // as many as AN4 has
 constexpr const char* kFashion = "/usr/share/datasets/fashion-mnist";
@@ -71,6 +73,19 @@ std::size_t take_limit(std::string_view& name) {
 }  // namespace
 
 std::span<const DataInfo> data_sources() noexcept { return kSources; }
+
+std::vector<std::int64_t> sample_shape(std::string_view name) {
+  (void)take_limit(name);
+  std::vector<std::int64_t> shape;
+  for (const auto& source : kSources) {
+    const auto kind = source.name.substr(0, source.name.find(':'));
+    if (kind != name.substr(0, name.find(':'))) continue;
+    for (const auto extent : source.sample)
+      if (extent != 0) shape.push_back(extent);
+    break;
+  }
+  return shape;
+}
 
 Data open_data(std::string_view name, const DataOptions& options) {
   const auto seed = options.seed;

@@ -1,6 +1,7 @@
 // Where samples come from. docs/training.md lists the sources and how to name them.
 #pragma once
 
+#include <array>
 #include <functional>
 #include <memory>
 #include <span>
@@ -47,10 +48,15 @@ inline Data open_data(std::string_view name, std::uint64_t seed) {
   return open_data(name, DataOptions{seed});
 }
 
+/// Extents of one sample of the data of this name, -1 where samples differ in it, as far as the
+/// name alone tells; nothing: one has to open them.
+std::vector<std::int64_t> sample_shape(std::string_view name);
+
 /// What each part of open_data()'s names means, one line each.
 struct DataInfo {
   std::string_view name;
   std::string_view summary;
+  std::array<std::int64_t, 3> sample{};  // extents; 0: no more of them
 };
 std::span<const DataInfo> data_sources() noexcept;
 

@@ -57,6 +57,34 @@ TEST(Models, lstman4_has_forty_tensors_and_the_statistics_of_what_it_repeats) {
   EXPECT_EQ(parameters_of(*model) * sizeof(float), 110'278'272U) << "bytes of gradients";
 }
 
+TEST(Models, fit_the_data_they_learn_from_and_no_others) {
+  for (const auto& model : models()) {
+    EXPECT_NO_THROW(check_fits(model, sample_shape(model.data), model.data)) << model.name;
+    const auto others = model.data == "tones" ? "fashion" : "tones";
+    EXPECT_THROW(check_fits(model, sample_shape(others), others), Error) << model.name;
+  }
+  EXPECT_NO_THROW(check_fits(find_model("mlp"), std::vector<std::int64_t>{784}, "rows of pixels"));
+}
+
+/// Images of more letters than there are digits.
+struct Letters final : Dataset {
+  [[nodiscard]] std::size_t samples() const noexcept override { return 1; }
+  [[nodiscard]] std::span<const std::int64_t> shape() const noexcept override { return kShape; }
+  [[nodiscard]] int classes() const noexcept override { return 26; }
+  void fill(std::span<const std::uint32_t>, Batch&) const override {}
+  static constexpr std::int64_t kShape[] = {1, 28, 28};
+};
+
+TEST(Models, refuse_more_classes_than_they_tell_apart) {
+  try {
+    check_fits(find_model("cnn"), Letters(), "idx:letters");
+    ADD_FAILURE();
+  } catch (const Error& error) {
+    EXPECT_EQ(std::string_view(error.what()),
+              "the model cnn tells 10 classes apart, and idx:letters has 26");
+  }
+}
+
 /// A learner with memory of its own.
 struct Alone {
   std::unique_ptr<Learner> learner;
@@ -117,6 +145,26 @@ TEST(Learners, have_gradients_that_agree_with_differences) {
     value = before;
     EXPECT_NEAR((above - below) / (2 * step), alone.gradients[parameter][1], 2e-2);
   }
+}
+
+// Torch's own text goes on with forty lines of where in torch it was.
+TEST(Learners, say_in_one_line_what_torch_refuses) {
+  Alone alone("tiny");
+  auto batch = rows_batch();
+  batch.shape = {8, 5};
+  const auto expect_one_line = [&](auto pass) {
+    try {
+      pass();
+      ADD_FAILURE();
+    } catch (const Error& error) {
+      const std::string text = error.what();
+      EXPECT_TRUE(text.starts_with("torch cannot compute a pass over inputs of 8 x 5: ")) << text;
+      EXPECT_NE(text.find("shapes"), std::string::npos) << text;
+      EXPECT_EQ(text.find('\n'), std::string::npos) << text;
+    }
+  };
+  expect_one_line([&] { (void)alone.learner->evaluate(batch); });
+  expect_one_line([&] { (void)alone.learner->learn(batch, 1, 1, [](std::size_t) {}); });
 }
 
 TEST(Learners, add_to_gradients_that_are_there) {

@@ -205,6 +205,9 @@ TEST(Train, says_what_is_wrong_with_what_it_was_told) {
   expect_refused({"--steps", "1", "--data", "idx:/none"}, 1, "/none");
   expect_refused({"--model", "tiny", "--data", "rows:3", "-p", "4", "--steps", "1"}, 2,
                  "4 workers for 3 samples");
+  expect_refused({"--model", "tiny", "--data", "synthetic", "-p", "2", "--steps", "1"}, 2,
+                 "the model tiny takes samples of 10 numbers, and those of synthetic are 1 x 28 x "
+                 "28");
   expect_refused({"--model", "tiny", "--steps", "50", "--lr", "1e30", "-p", "2"}, 2,
                  "try a lower --lr");
 }

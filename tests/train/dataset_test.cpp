@@ -104,6 +104,17 @@ TEST(Data, made_from_a_seed_is_the_same_again_and_other_for_another_seed) {
   }
 }
 
+TEST(Data, has_the_shape_that_its_name_tells) {
+  for (const auto* name : {"synthetic:8", "rows:8", "tones:8"}) {
+    const auto data = open_data(name, 1);
+    const auto shape = data.train->shape();
+    EXPECT_EQ(sample_shape(name), std::vector<std::int64_t>(shape.begin(), shape.end())) << name;
+  }
+  EXPECT_EQ(sample_shape("fashion"), sample_shape("synthetic"));
+  EXPECT_EQ(sample_shape("speech:/somewhere"), sample_shape("tones"));
+  EXPECT_TRUE(sample_shape("idx:/somewhere").empty()) << "whatever is in the files";
+}
+
 TEST(Data, of_an_unknown_name_lists_what_there_is) {
   try {
     (void)open_data("fashoin", 1);

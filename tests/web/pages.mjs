@@ -108,7 +108,7 @@ async function compare(browser, file) {
       const begin = Math.min(...rects(id).map(rect => number(rect, "x")));
       check(id, `${ends.length} rows of bars`, ends.length === results.length);
       line(id, [[begin, 0], ...ends.map((end, i) => [end, results[i].step_us])]);
-      const rules = [...document.querySelectorAll(`#${id} line`)].filter(node => node.closest("g[stroke-width]") && number(node, "y1") === number(node, "y2"));
+      const rules = [...document.querySelectorAll(`#${id} line`)].filter(node => node.closest("g").getAttribute("stroke-width") === "2" && number(node, "y1") === number(node, "y2"));
       const bounded = results.filter(step => step.low_us < step.high_us);
       check(id, `${rules.length} of ${bounded.length} bounds`, rules.length === bounded.length);
       line(id, [[begin, 0], ...rules.flatMap((rule, i) => [[number(rule, "x1"), bounded[i].low_us], [number(rule, "x2"), bounded[i].high_us]]),

@@ -30,7 +30,7 @@ END
 echo '{"steps": 100, "parameters": 1000000, "buckets": 3}' >"$work/run/result.json"
 for rank in 0 1; do
   for step in {0..9}; do
-    echo "{\"step\": $step, \"total_ns\": 9500000, \"compute_ns\": $((6000000 + 400000 * rank)), \"update_ns\": 500000}"
+    echo "{\"step\": $step, \"total_ns\": 9500000, \"compute_ns\": $((6000000 + 400000 * rank)), \"update_ns\": 500000, \"exposed_ns\": 1900000, \"hidden_ns\": 400000, \"bytes_sent\": 4000000}"
   done >"$work/run/metrics-rank-$rank.jsonl"
 done
 cat >"$work/net.toml" <<'END'

@@ -130,8 +130,7 @@ void print_explanation(std::FILE* to, const bench::Result& result, int ranks,
     if (!one.algorithm.empty() || one.setup.trial_calls == 0) continue;
     trial = trial_of(result, one.contender);
     if (trial.sides.empty())
-      fmt::print(to, "#   no trial ended here: fewer than {} calls, or nothing to compare\n",
-                 one.setup.trial_calls);
+      fmt::print(to, "#   nothing to try here: a single algorithm, or parts of different sizes\n");
   }
   for (const auto& candidate : candidates) {
     if (!candidate.refused.empty()) {

@@ -11,10 +11,10 @@ namespace {
 
 // Inputs that are worth a word when they change nothing: what was set, and what was described.
 std::vector<std::string> inputs_of(const TrainingRun& run, const std::set<std::string>& changed) {
-  static const TrainingRun kDefault;
+  const TrainingRun described_by_nobody;
   std::vector<std::string> inputs(changed.begin(), changed.end());
   for (const auto& setting : run_settings()) {
-    const bool is_default = run.*setting.value == kDefault.*setting.value;
+    const bool is_default = run.*setting.value == described_by_nobody.*setting.value;
     const bool says_little =
         setting.value == &TrainingRun::steps || setting.value == &TrainingRun::workers ||
         setting.value == &TrainingRun::batch || setting.value == &TrainingRun::element_bytes;

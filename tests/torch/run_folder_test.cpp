@@ -116,6 +116,13 @@ TEST(RunFolder, has_traces_that_agree_with_the_result) {
   const auto report = test::sinew({"report", folder.name()});
   EXPECT_EQ(report.status, 0) << report.err;
   EXPECT_TRUE(test::has(report.out, "allreduce")) << report.out;
+  const auto predicted = test::sinew(
+      {"predict", folder.name(), "--net", "alpha=5us,bw=1GB/s", "--workers", "2..16", "--json"});
+  const auto modelled = test::sinew(
+      {"report", folder.name(), "--net", "alpha=5us,bw=1GB/s", "--workers", "2..16", "--json"});
+  ASSERT_EQ(modelled.status, 0) << modelled.err;
+  EXPECT_EQ(nlohmann::json::parse(modelled.out)["more_workers"],
+            nlohmann::json::parse(predicted.out));
 }
 
 // Nothing runs that knows of the folder.

@@ -220,9 +220,11 @@ TEST(Train, does_not_go_on_from_what_it_cannot) {
   train({"--model", "tiny", "-p", "2", "--steps", "4"}, folder.name());
   expect_refused(with(words, {"--seed", "5"}), 2, "seed 1, this run has 5");
   expect_refused(with(words, {"--bucket", "1K"}), 2, "this run has 1024");
-  expect_refused({"--model", "mlp", "--data", "rows", "-p", "2", "--log", "silent", "-o",
-                  folder.name(), "--resume", "--steps", "8"},
-                 2, "tiny");
+  const Folder images;
+  const Words of_images{"--data", "synthetic:64", "-p", "2", "--steps", "2"};
+  train(with(of_images, {"--model", "mlp"}), images.name());
+  expect_refused(with(of_images, {"--model", "cnn", "-o", images.name(), "--resume"}), 2,
+                 "has model \"mlp\", this run has \"cnn\"");
   const auto file = CheckpointFolder(folder.name() + "/checkpoints").path_of(4) / "model.tensors";
   fs::resize_file(file, fs::file_size(file) - 1);
   expect_refused(words, 2, "is damaged");

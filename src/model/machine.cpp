@@ -27,6 +27,8 @@ Simulated Machine::run() {
   std::vector<std::int32_t> order(ranks_.size());
   std::iota(order.begin(), order.end(), 0);
   if (shuffle_) std::shuffle(order.begin(), order.end(), *shuffle_);
+  // Nobody starts a rank because a peer waits for it: in order, blocks of neighbours get as far as
+  // they can among themselves while they are in the cache.
   for (std::int32_t i = 0; i < count; ++i) {
     queue(order[static_cast<std::size_t>(i)]);
     drain();

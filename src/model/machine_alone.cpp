@@ -119,7 +119,6 @@ bool Machine::passed(std::int32_t id, std::int32_t member, std::uint64_t positio
   auto& other = rank_at(member);
   if (!other.started) {
     other.waiters.push_back(id);
-    queue(member);
     return false;
   }
   for (const auto& lane : other.lanes) {

@@ -76,7 +76,6 @@ bool Machine::advance_out(std::int32_t id, Rank& rank) {
   if (lane.pass != port.pass || port.at < lane.begin || port.at >= lane.end) return false;
   port.bound = std::max(lane.ready, port.free);
   const auto to = route_of(id, item).to;
-  if (!rank_at(to).started) queue(to);
   if (bytes_of(item) <= network_.eager_bytes) {
     outcome_.used_eager = true;
     send_eagerly(id, to);
@@ -103,7 +102,6 @@ bool Machine::advance_in(std::int32_t id, Rank& rank) {
   }
   const auto& peer = rank_at(item.peer);
   port.waits = true;
-  if (!peer.started) queue(collapsed_ ? 0 : item.peer);
   if (!peer.out.waits || peer.out.moves || !is_match(item.peer, peer.out.item, id, item))
     return false;
   const auto from = item.peer;

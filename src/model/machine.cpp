@@ -17,6 +17,7 @@ Machine::Machine(const Workload& workload, const Network& network, const Simulat
       wiring_(network, workload.size),
       collapsed_(options.collapse && workload.symmetry != Symmetry::none && wiring_.is_uniform()),
       slices_(slices),
+      programs_(workload.size, workload.symmetry),
       ranks_(collapsed_ ? 1 : static_cast<std::size_t>(workload.size)),
       flows_(wiring_.capacities()) {
   if (options.shuffle_seed != 0) shuffle_ = std::make_unique<std::mt19937_64>(options.shuffle_seed);
@@ -27,6 +28,8 @@ Simulated Machine::run() {
   std::vector<std::int32_t> order(ranks_.size());
   std::iota(order.begin(), order.end(), 0);
   if (shuffle_) std::shuffle(order.begin(), order.end(), *shuffle_);
+  // Nobody starts a rank because a peer waits for it: in order, blocks of neighbours get as far as
+  // they can among themselves while they are in the cache.
   for (std::int32_t i = 0; i < count; ++i) {
     queue(order[static_cast<std::size_t>(i)]);
     drain();
@@ -43,32 +46,42 @@ Simulated Machine::run() {
   }
 }
 
+// Wave by wave: who moved comes first in the next one, then whom they met. A block of ranks that
+// meets another is so visited in order, as memory likes it.
 void Machine::drain() {
   while (!ready_.empty()) {
-    const auto at = shuffle_ ? (*shuffle_)() % ready_.size() : ready_.size() - 1;
-    std::swap(ready_[at], ready_.back());
-    const auto id = ready_.back();
-    ready_.pop_back();
-    advance(id);
+    wave_.swap(ready_);
+    if (shuffle_) std::shuffle(wave_.begin(), wave_.end(), *shuffle_);
+    std::size_t moved = 0;
+    for (const auto id : wave_) {
+      if (!advance(id) || rank_at(id).queued) continue;
+      rank_at(id).queued = true;
+      wave_[moved++] = id;
+    }
+    wave_.resize(moved);
+    wave_.insert(wave_.end(), ready_.begin(), ready_.end());
+    ready_.clear();
+    wave_.swap(ready_);
   }
 }
 
 void Machine::start(std::int32_t id) {
   auto& rank = rank_at(id);
   rank.started = true;
-  rank.program = compile(workload_.schedule(id), workload_.in_place);
-  if (rank.program.board_ops && !network_.board)
+  rank.id = id;
+  rank.program = &programs_.keep(compile(workload_.schedule(id), workload_.in_place), id);
+  if (rank.program->board_ops && !network_.board)
     throw Error(Errc::unsupported,
                 "this algorithm needs shared memory, and the network model has no [board]");
-  const auto chunks = rank.program.message_chunks;
+  const auto chunks = rank.program->message_chunks;
   chunk_ = chunks == 0 ? 0 : workload_.bytes / chunks / slices_;
   count(rank);
-  rank.lanes.resize(rank.program.channels);
+  rank.more_lanes.resize(rank.program->channels - 1);
   Moment begin;
   begin.at = begin.alpha = whole_ps(network_.call_ps, 0);
   begin.at += wiring_.delay(id);
-  for (std::uint32_t channel = 0; channel < rank.program.channels; ++channel) {
-    rank.lanes[channel].ready = begin;
+  for (std::uint32_t channel = 0; channel < rank.program->channels; ++channel) {
+    rank.lane(channel).ready = begin;
     enter_round(rank, channel);
   }
   find_next(rank, rank.out, true);
@@ -77,7 +90,7 @@ void Machine::start(std::int32_t id) {
 
 void Machine::count(const Rank& rank) {
   double sent = 0, received = 0, shared = 0;
-  for (const auto& item : rank.program.items) {
+  for (const auto& item : rank.program->items) {
     const double bytes = bytes_of(item) * slices_;
     if (item.sends()) ++outcome_.messages, sent += bytes;
     if (item.receives()) received += bytes;
@@ -98,24 +111,23 @@ void Machine::queue(std::int32_t id) {
   ready_.push_back(id);
 }
 
-void Machine::advance(std::int32_t id) {
+bool Machine::advance(std::int32_t id) {
   auto& rank = rank_at(id);
   rank.queued = false;
   if (!rank.started) start(id);
-  for (bool moved = true; moved;) {
-    moved = false;
-    for (std::uint32_t channel = 0; channel < rank.program.channels; ++channel)
-      moved |= advance_lane(id, rank, channel);
-    moved |= advance_out(id, rank);
-    moved |= advance_in(id, rank);
-  }
+  bool moved = false;
+  for (std::uint32_t channel = 0; channel < rank.program->channels; ++channel)
+    moved |= advance_lane(id, rank, channel);
+  moved |= advance_out(id, rank);
+  moved |= advance_in(id, rank);
+  return moved;
 }
 
 // The next round of a channel, or its first one in the next pass, or the end.
 void Machine::enter_round(Rank& rank, std::uint32_t channel) {
-  const auto& items = rank.program.items;
+  const auto& items = rank.program->items;
   const auto size = static_cast<std::uint32_t>(items.size());
-  auto& lane = rank.lanes[channel];
+  auto& lane = rank.lane(channel);
   const auto next_of = [&](std::uint32_t from) {
     while (from < size && items[from].channel != channel) ++from;
     return from;
@@ -141,17 +153,17 @@ void Machine::enter_round(Rank& rank, std::uint32_t channel) {
 
 void Machine::leave_round(Rank& rank, Lane& lane) {
   lane.ready = lane.done;
-  if (!rank.program.board_ops) return;
+  if (!rank.program->board_ops) return;
   const auto position =
-      std::uint64_t{lane.pass} * rank.program.rounds + rank.program.items[lane.begin].round;
+      std::uint64_t{lane.pass} * rank.program->rounds + rank.program->items[lane.begin].round;
   rank.marks.push_back({position, lane.ready});
   for (const auto waiter : rank.waiters) queue(waiter);
   rank.waiters.clear();
 }
 
 bool Machine::advance_lane(std::int32_t id, Rank& rank, std::uint32_t channel) {
-  auto& lane = rank.lanes[channel];
-  const auto& items = rank.program.items;
+  auto& lane = rank.lane(channel);
+  const auto& items = rank.program->items;
   bool moved = false;
   while (lane.begin < items.size()) {
     for (; lane.local < lane.end; ++lane.local) {
@@ -170,8 +182,9 @@ bool Machine::advance_lane(std::int32_t id, Rank& rank, std::uint32_t channel) {
 
 Simulated Machine::finish() {
   for (const auto& rank : ranks_)
-    for (const auto& lane : rank.lanes) {
-      if (lane.begin < rank.program.items.size()) refuse_circle();
+    for (std::uint32_t channel = 0; channel < rank.program->channels; ++channel) {
+      const auto& lane = rank.lane(channel);
+      if (lane.begin < rank.program->items.size()) refuse_circle();
       outcome_.end = std::max(outcome_.end, lane.ready);
     }
   double busy = 0;
@@ -192,14 +205,15 @@ Simulated Machine::finish() {
 }
 
 void Machine::refuse_circle() const {
-  for (std::size_t id = 0; id < ranks_.size(); ++id)
-    for (const auto& lane : ranks_[id].lanes) {
-      const auto& items = ranks_[id].program.items;
+  for (const auto& rank : ranks_)
+    for (std::uint32_t channel = 0; channel < rank.program->channels; ++channel) {
+      const auto& lane = rank.lane(channel);
+      const auto& items = rank.program->items;
       if (lane.begin >= items.size()) continue;
       throw Error(Errc::not_verified,
                   fmt::format("rank {} never gets past round {}: ranks wait for each other in a "
                               "circle, or for a message that nobody sends; `sinew verify` shows it",
-                              id, static_cast<std::uint32_t>(items[lane.begin].round)));
+                              rank.id, static_cast<std::uint32_t>(items[lane.begin].round)));
     }
   throw Error(Errc::not_verified, "ranks wait for each other in a circle");
 }

@@ -4,13 +4,14 @@
 // shared links go through `Flows`; only they need a clock, which goes on when no rank can move.
 #pragma once
 
+#include <algorithm>
 #include <memory>
 #include <random>
 #include <vector>
 
 #include "model/flows.hpp"
 #include "model/mailbox_table.hpp"
-#include "model/program.hpp"
+#include "model/program_pool.hpp"
 #include "model/simulate.hpp"
 #include "model/wiring.hpp"
 
@@ -55,7 +56,6 @@ class Machine {
     bool waits = false;  // for the other end
     bool moves = false;  // over links that others use, until the clock says it is through
     Moment free{};       // when the message before was through
-    Moment bound{};      // when the current one could go as far as this end is concerned
     std::uint32_t at = 0;
     std::uint32_t pass = 0;
     Picoseconds busy = 0;
@@ -74,15 +74,30 @@ class Machine {
     Cost cost{};
     bool eager = false;
   };
-  struct Rank {
-    Port out{}, in{};
-    std::vector<Lane> lanes{};
-    Program program{};
+  /// With many ranks most of the time is spent on fetching these from memory: what every visit
+  /// needs comes first and is in one piece.
+  struct alignas(64) Rank {
+    Port out{}, in{};  // a line of the cache each
+    Lane first_lane{};
+    const Program* program = nullptr;
     Moment combined{};  // the last of what it combined
     Picoseconds computing = 0;
+    std::int32_t id = 0;
     bool started = false, queued = false;
+    std::vector<Lane> more_lanes{};       // of schedules with several channels
     std::vector<Mark> marks{};            // of schedules with board steps
     std::vector<std::int32_t> waiters{};  // ranks that wait for a mark
+
+    [[nodiscard]] Lane& lane(std::uint32_t channel) noexcept {
+      return channel == 0 ? first_lane : more_lanes[channel - 1];
+    }
+    [[nodiscard]] const Lane& lane(std::uint32_t channel) const noexcept {
+      return channel == 0 ? first_lane : more_lanes[channel - 1];
+    }
+    /// When the message that a port is at could go as far as this end is concerned.
+    [[nodiscard]] Moment bound(const Port& port) const noexcept {
+      return std::max(lane(port.item.channel).ready, port.free);
+    }
   };
 
   [[nodiscard]] Rank& rank_at(std::int32_t rank) noexcept {
@@ -92,7 +107,7 @@ class Machine {
   void count(const Rank& rank);
   void queue(std::int32_t id);
   void drain();
-  void advance(std::int32_t id);
+  bool advance(std::int32_t id);
   bool advance_lane(std::int32_t id, Rank& rank, std::uint32_t channel);
   void enter_round(Rank& rank, std::uint32_t channel);
   void leave_round(Rank& rank, Lane& lane);
@@ -140,8 +155,10 @@ class Machine {
   bool collapsed_;
   double slices_;
   double chunk_ = 0;  // bytes of a chunk in one pass
+  ProgramPool programs_;
   std::vector<Rank> ranks_;
-  std::vector<std::int32_t> ready_;  // ranks that may move
+  std::vector<std::int32_t> ready_;  // ranks that may move,
+  std::vector<std::int32_t> wave_;   // and those of them whose turn it is
   MailboxTable mail_;                // eager messages that nobody has asked for yet
   Flows flows_;
   std::vector<Moving> moving_;  // by id of the flow

@@ -15,7 +15,7 @@ constexpr std::uint64_t kWork = 1;  // a stream of random numbers
 bool Machine::work_alone(std::int32_t id, Rank& rank, Lane& lane, const Item& item) {
   const auto& board = network_.board;
   const double bytes = bytes_of(item);
-  const auto pass_begin = std::uint64_t{lane.pass} * rank.program.rounds;
+  const auto pass_begin = std::uint64_t{lane.pass} * rank.program->rounds;
   Moment start = lane.work;
   Cost took;
   Awaited others;
@@ -46,7 +46,7 @@ bool Machine::work_alone(std::int32_t id, Rank& rank, Lane& lane, const Item& it
       break;
     case Op::publish:
       // The slot before last must have been read; whoever sees that needs no further notice.
-      if (lane.pass >= 2 && !wait(pass_begin - rank.program.rounds, 0)) return false;
+      if (lane.pass >= 2 && !wait(pass_begin - rank.program->rounds, 0)) return false;
       work(board->publish);
       break;
     case Op::gather_copy:
@@ -96,15 +96,15 @@ Cost Machine::work_cost(std::int32_t id, const Curve& curve, double bytes,
 
 std::size_t Machine::members(const Rank& rank, const Item& item) const {
   if (item.peer >= -1) return static_cast<std::size_t>(workload_.size);
-  return rank.program.groups[static_cast<std::size_t>(-2 - item.peer)].size();
+  return rank.program->groups[static_cast<std::size_t>(-2 - item.peer)].size();
 }
 
 // When all whom `item` waits for are past every round before `position`.
 bool Machine::wait_for(std::int32_t id, Rank& rank, const Item& item, std::uint64_t position,
                        Awaited& others) {
-  if (item.peer >= 0) return passed(id, item.peer, position, others);
+  if (item.peer >= 0) return passed(id, programs_.peer(item, id), position, others);
   if (item.peer < -1) {
-    const auto& group = rank.program.groups[static_cast<std::size_t>(-2 - item.peer)];
+    const auto& group = rank.program->groups[static_cast<std::size_t>(-2 - item.peer)];
     return std::all_of(group.begin(), group.end(),
                        [&](int member) { return passed(id, member, position, others); });
   }
@@ -119,13 +119,13 @@ bool Machine::passed(std::int32_t id, std::int32_t member, std::uint64_t positio
   auto& other = rank_at(member);
   if (!other.started) {
     other.waiters.push_back(id);
-    queue(member);
     return false;
   }
-  for (const auto& lane : other.lanes) {
-    if (lane.begin >= other.program.items.size()) continue;
+  for (std::uint32_t channel = 0; channel < other.program->channels; ++channel) {
+    const auto& lane = other.lane(channel);
+    if (lane.begin >= other.program->items.size()) continue;
     const auto at =
-        std::uint64_t{lane.pass} * other.program.rounds + other.program.items[lane.begin].round;
+        std::uint64_t{lane.pass} * other.program->rounds + other.program->items[lane.begin].round;
     if (at >= position) continue;
     other.waiters.push_back(id);
     return false;

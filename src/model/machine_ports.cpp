@@ -17,12 +17,16 @@ std::uint64_t place_in(std::uint32_t pass, std::uint32_t at) {
 
 // The next message of a port's direction, in this pass or the next.
 void Machine::find_next(const Rank& rank, Port& port, bool sends) const {
-  const auto& items = rank.program.items;
+  const auto& items = rank.program->items;
   while (true) {
     while (port.at < items.size() && !(sends ? items[port.at].sends() : items[port.at].receives()))
       ++port.at;
-    if (port.at < items.size()) port.item = items[port.at];
-    if (port.at < items.size() || port.pass + 1 >= passes_) return;
+    if (port.at < items.size()) {
+      port.item = items[port.at];
+      port.item.peer = programs_.peer(port.item, rank.id);
+      return;
+    }
+    if (port.pass + 1 >= passes_) return;
     ++port.pass;
     port.at = 0;
   }
@@ -31,7 +35,7 @@ void Machine::find_next(const Rank& rank, Port& port, bool sends) const {
 Leg Machine::leg_of(std::int32_t from, std::int32_t to, const Rank& sender) {
   const auto& item = sender.out.item;
   const double bytes = bytes_of(item);
-  auto leg = wiring_.leg(from, to, bytes, sender.lanes[item.channel].exchanges);
+  auto leg = wiring_.leg(from, to, bytes, sender.lane(item.channel).exchanges);
   if (network_.noise.deviation > 0) {
     const double factor =
         noise_factor(network_.noise,
@@ -70,13 +74,11 @@ bool Machine::is_awaited(std::int32_t from, const Item& item, std::int32_t to) {
 
 bool Machine::advance_out(std::int32_t id, Rank& rank) {
   auto& port = rank.out;
-  if (port.waits || port.moves || port.at >= rank.program.items.size()) return false;
+  if (port.waits || port.moves || port.at >= rank.program->items.size()) return false;
   const auto& item = port.item;
-  const auto& lane = rank.lanes[item.channel];
+  const auto& lane = rank.lane(item.channel);
   if (lane.pass != port.pass || port.at < lane.begin || port.at >= lane.end) return false;
-  port.bound = std::max(lane.ready, port.free);
   const auto to = route_of(id, item).to;
-  if (!rank_at(to).started) queue(to);
   if (bytes_of(item) <= network_.eager_bytes) {
     outcome_.used_eager = true;
     send_eagerly(id, to);
@@ -92,18 +94,16 @@ bool Machine::advance_out(std::int32_t id, Rank& rank) {
 
 bool Machine::advance_in(std::int32_t id, Rank& rank) {
   auto& port = rank.in;
-  if (port.moves || port.at >= rank.program.items.size()) return false;
+  if (port.moves || port.at >= rank.program->items.size()) return false;
   const auto& item = port.item;
-  const auto& lane = rank.lanes[item.channel];
+  const auto& lane = rank.lane(item.channel);
   if (lane.pass != port.pass || port.at < lane.begin || port.at >= lane.end) return false;
-  port.bound = std::max(lane.ready, port.free);
   if (const Route route{item.peer, id, item.channel}; mail_.has(route)) {
     receive(id, rank, mail_.take(route));
     return true;
   }
   const auto& peer = rank_at(item.peer);
   port.waits = true;
-  if (!peer.started) queue(collapsed_ ? 0 : item.peer);
   if (!peer.out.waits || peer.out.moves || !is_match(item.peer, peer.out.item, id, item))
     return false;
   const auto from = item.peer;
@@ -117,7 +117,8 @@ bool Machine::advance_in(std::int32_t id, Rank& rank) {
 void Machine::transfer(std::int32_t from, std::int32_t to) {
   auto &sender = rank_at(from), &receiver = rank_at(to);
   const auto leg = leg_of(from, to, sender);
-  const Moving moving{from, to, std::max(sender.out.bound, receiver.in.bound), leg.cost, false};
+  const auto begin = std::max(sender.bound(sender.out), receiver.bound(receiver.in));
+  const Moving moving{from, to, begin, leg.cost, false};
   if (leg.count == 0) {
     arrive(moving, after(moving.begin, leg.cost).at);
     return;
@@ -130,7 +131,7 @@ void Machine::transfer(std::int32_t from, std::int32_t to) {
 void Machine::send_eagerly(std::int32_t from, std::int32_t to) {
   auto& sender = rank_at(from);
   const auto leg = leg_of(from, to, sender);
-  const Moving moving{from, to, sender.out.bound, leg.cost, true};
+  const Moving moving{from, to, sender.bound(sender.out), leg.cost, true};
   if (leg.count == 0) {
     arrive(moving, after(moving.begin, leg.cost).at);
     return;
@@ -194,14 +195,14 @@ void Machine::receive(std::int32_t id, Rank& rank, const Letter& letter) {
           .end = arrival.at,
           .cost = letter.cost,
           .eager = true});
-  const auto& lane = rank.lanes[item.channel];
+  const auto& lane = rank.lane(item.channel);
   end_receive(id, rank, arrival, std::max(arrival, lane.ready),
               letter.cost.alpha + letter.cost.beta);
 }
 
 void Machine::end_send(Rank& rank, Moment end, Picoseconds busy) {
   auto& port = rank.out;
-  auto& lane = rank.lanes[port.item.channel];
+  auto& lane = rank.lane(port.item.channel);
   port.free = end;
   port.waits = port.moves = false;
   port.busy += busy;
@@ -215,7 +216,7 @@ void Machine::end_receive(std::int32_t id, Rank& rank, const Moment& arrival, Mo
                           Picoseconds busy) {
   auto& port = rank.in;
   const auto item = port.item;
-  auto& lane = rank.lanes[item.channel];
+  auto& lane = rank.lane(item.channel);
   port.free = arrival;
   port.waits = port.moves = false;
   port.busy += busy;

@@ -21,6 +21,7 @@ struct Item {
   [[nodiscard]] bool receives() const noexcept {
     return kind() == Op::recv || kind() == Op::recv_reduce;
   }
+  friend bool operator==(const Item&, const Item&) = default;
 };
 
 struct Program {
@@ -31,6 +32,7 @@ struct Program {
   std::uint32_t message_chunks = 0;  // of the larger user buffer
   std::uint32_t board_chunks = 0;
   bool board_ops = false;  // publishes or gathers
+  friend bool operator==(const Program&, const Program&) = default;
 };
 
 /// Ports serve the messages of a round one after another, nearest first: a rank's k-th send goes to

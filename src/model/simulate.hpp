@@ -31,7 +31,7 @@ struct Moment {
   Picoseconds beta = 0;
   Picoseconds gamma = 0;  // combining and copying
   // Of two chains of equal length the same one is taken, in whatever order they are found.
-  friend auto operator<=>(const Moment&, const Moment&) = default;
+  friend auto operator<=>(const Moment&, const Moment&) = default;  // NOLINT(modernize-use-nullptr)
 };
 
 /// What is simulated: every rank's schedule, made when it is needed.

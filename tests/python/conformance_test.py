@@ -15,8 +15,9 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from launch import DEVICE, run_ranks
 
 TYPES = [torch.float32, torch.float64, torch.float16, torch.bfloat16, torch.int8, torch.uint8,
-         torch.int32, torch.int64]
-MOVED_TYPES = TYPES + [torch.bool, torch.int16, torch.complex64]
+         torch.int32, torch.int64, torch.int16]
+MOVED_TYPES = TYPES + [torch.bool, torch.complex64]
+NOT_IN_GLOO = [torch.bfloat16, torch.int16, torch.bool, torch.complex64]
 SHAPES = [(), (7,), (3, 4), (0,), (33, 31)]
 FULL = os.environ.get("SINEW_FULL") == "1"
 
@@ -106,6 +107,33 @@ class Cases:
                        lambda a: dist.all_reduce(tensor, dist.ReduceOp.AVG, self.group, a),
                        [tensor], [combine("SUM", every)])
         self.scattered_sums(dtype, shape, text)
+
+    def overflows(self):
+        """Sums and products too large for their type keep its lowest bits; values of both signs."""
+        for dtype in (torch.int8, torch.int16, torch.int32):
+            if os.environ["BACKEND"] == "gloo" and dtype in NOT_IN_GLOO:
+                continue
+            top = torch.iinfo(dtype).max
+            every = [torch.tensor([top, -top - 1, top // 2 + rank, -3 * rank - 1, rank - 1])
+                     .to(dtype) for rank in range(self.size)]
+            for op in ("SUM", "PRODUCT", "MIN", "MAX", "BAND", "BOR", "BXOR"):
+                tensor = every[self.me].clone()
+                self.check(f"all_reduce {op} {dtype} that overflows",
+                           lambda a, t=tensor, o=op: dist.all_reduce(
+                               t, getattr(dist.ReduceOp, o), self.group, a),
+                           [tensor], [combine(op, every)])
+            self.uneven_sums(dtype, top)
+
+    def uneven_sums(self, dtype, top):
+        """Rank `to` gets the sum of what all have for it: to + 1 elements, with a gap between."""
+        if os.environ["BACKEND"] != "sinew":
+            return
+        lists = [[torch.full((to + 1, 2), top - rank * to).to(dtype) for to in range(self.size)]
+                 for rank in range(self.size)]
+        out = torch.zeros((self.me + 1, 4), dtype=dtype)[:, ::2]
+        self.check(f"reduce_scatter {dtype} uneven",
+                   lambda a: dist.reduce_scatter(out, lists[self.me], group=self.group, async_op=a),
+                   [out], [combine("SUM", [one[self.me] for one in lists])])
 
     def scattered_sums(self, dtype, shape, text):
         lists = [[value(r, shape, dtype, salt=to) for to in range(self.size)]
@@ -239,11 +267,12 @@ class Cases:
     def run_all(self):
         for dtype in TYPES:
             for shape in SHAPES if FULL or dtype is torch.float32 else SHAPES[1:3]:
-                if os.environ["BACKEND"] == "gloo" and dtype is torch.bfloat16:
+                if os.environ["BACKEND"] == "gloo" and dtype in NOT_IN_GLOO:
                     continue  # it has no such type, and its moves of it end the process
                 self.reductions(dtype, shape)
+        self.overflows()
         for dtype in MOVED_TYPES:
-            if os.environ["BACKEND"] == "gloo" and dtype not in TYPES[:3] + TYPES[4:]:
+            if os.environ["BACKEND"] == "gloo" and dtype in NOT_IN_GLOO:
                 continue
             for shape in SHAPES if FULL or dtype is torch.float32 else SHAPES[2:3]:
                 if shape == (0,) and os.environ["BACKEND"] == "gloo":

@@ -96,7 +96,7 @@ def aborted(sinew_torch):
 
 def bad_arguments(sinew_torch):
     texts = []
-    for call in (lambda: dist.all_reduce(torch.ones(3, dtype=torch.int16)),
+    for call in (lambda: dist.all_reduce(torch.ones(3), dist.ReduceOp.BAND),
                  lambda: dist.all_gather([torch.ones(3)], torch.ones(3)),
                  lambda: dist.all_reduce(torch.eye(3).to_sparse()),
                  lambda: dist.recv(torch.ones(1))):

@@ -102,7 +102,7 @@ WorkPtr Backend::issue(Job job, Body body) {
   std::vector<c10::Device> devices;
   if (job.side != nullptr) devices.push_back(job.side->stream().device());
   auto work = c10::make_intrusive<BackendWork>(getRank(), job.type, lane_, std::move(job.results),
-                                               std::move(devices), job.timeout);
+                                               std::move(devices), job.timeout, job.source);
   const auto staged = std::make_shared<std::vector<Staged>>(std::move(job.staged));
   LaneTask task;
   task.timeout = job.timeout;
@@ -422,8 +422,19 @@ WorkPtr Backend::recv(Tensors& tensors, int from, int tag) {
       });
 }
 
-WorkPtr Backend::recvAnysource(Tensors&, int) {
-  refuse("recv from any rank: sinew receives from a rank that is named; give src");
+WorkPtr Backend::recvAnysource(Tensors& tensors, int tag) {
+  only(tensors, "recv");
+  auto work = job(c10d::OpType::RECVANYSOURCE, c10::str("recv from any rank with tag ", tag),
+                  timeout_, tensors);
+  work.staged.emplace_back(tensors, Staged::Use::writes, work.side);
+  const auto source = std::make_shared<int>(-1);
+  work.source = source;
+  return issue(
+      std::move(work), [source, tag](Communicator& communicator, std::vector<Staged>& staged) {
+        const auto& data = staged.front();
+        return communicator.irecv_any(std::span(static_cast<std::byte*>(data.data()), data.bytes()),
+                                      *source, static_cast<std::uint32_t>(tag));
+      });
 }
 
 WorkPtr Backend::barrier(const c10d::BarrierOptions& options) {

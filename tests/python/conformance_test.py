@@ -264,6 +264,36 @@ class Cases:
             dist.recv(got, self.ranks[0], self.group)
             assert torch.equal(got, torch.arange(5))
 
+    def messages_of_anybody(self):
+        """Each rank in turn takes two messages of everybody, not knowing whose comes next."""
+        if self.size == 1:
+            return
+        for taker in range(self.size):
+            if self.me != taker:
+                for number in (1, 2):
+                    numbers = torch.full((30000,), 10 * self.me + number)
+                    dist.send(numbers, self.ranks[taker], self.group, tag=6)
+            else:
+                self.take_of_anybody()
+            dist.barrier(self.group)
+        self.results[f"{self.label} messages of anybody"] = "right"
+
+    def take_of_anybody(self):
+        taken = []
+        for number in range(2 * (self.size - 1)):
+            got = torch.zeros(30000, dtype=torch.int64)
+            if number % 2:
+                source = dist.recv(got, group=self.group, tag=6)
+            else:
+                work = dist.irecv(got, group=self.group, tag=6)
+                work.wait()
+                source = self.ranks[work._source_rank()]
+            assert torch.equal(got, torch.full_like(got, int(got[0]))), got
+            taken.append((source, int(got[0])))
+        for other in range(self.size):  # those of one rank in their order
+            mine = [first for source, first in taken if source == self.ranks[other]]
+            assert mine == ([10 * other + 1, 10 * other + 2] if other != self.me else []), taken
+
     def run_all(self):
         for dtype in TYPES:
             for shape in SHAPES if FULL or dtype is torch.float32 else SHAPES[1:3]:
@@ -282,6 +312,7 @@ class Cases:
         self.strided()
         self.coalesced()
         self.messages()
+        self.messages_of_anybody()
         dist.barrier(self.group)
         work = dist.barrier(self.group, async_op=True)
         work.wait()

@@ -318,6 +318,9 @@ class Communicator {
   /// or fewer bytes than were sent is an error on the receiver.
   Request isend(std::span<const std::byte> data, int to, std::uint32_t tag = 0);
   Request irecv(std::span<std::byte> data, int from, std::uint32_t tag = 0);
+  /// From whichever rank's message with this tag is there first. `source` is borrowed as `data` is
+  /// and says, when the message has come, whose it was.
+  Request irecv_any(std::span<std::byte> data, int& source, std::uint32_t tag = 0);
   template <Element T>
   Request isend(std::span<const T> data, int to, std::uint32_t tag = 0) {
     return isend(std::as_bytes(data), to, tag);

@@ -106,6 +106,12 @@ Request Communicator::irecv(std::span<std::byte> data, int from, std::uint32_t t
           state_->or_poison([&] { return state_->mailbox.recv(data, from, tag); })};
 }
 
+Request Communicator::irecv_any(std::span<std::byte> data, int& source, std::uint32_t tag) {
+  if (state_->broken) throw *state_->broken;
+  return {Request::Kind::message,
+          state_->or_poison([&] { return state_->mailbox.recv_any(data, source, tag); })};
+}
+
 Communicator Communicator::split(int color, int key) {
   const std::int64_t mine[2] = {color, key};
   std::vector<std::int64_t> all(2 * parts());

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <atomic>
 #include <deque>
 #include <functional>
@@ -335,12 +336,12 @@ struct Communicator::State {
         fail_message();
       }
       moved = poll_all();
-      if (!moved && peer >= 0) fail_if_left(peer, is_finished, what);
+      if (!moved && peer != -1) fail_if_left(peer, is_finished, what);
       if (moved) continue;
       const auto now = transport->now();
       warn_if_late(now, begun, warned, what);
       if (now > deadline) {
-        if (peer < 0 && !queue.empty()) time_out(queue.front(), limit);
+        if (peer == -1 && !queue.empty()) time_out(queue.front(), limit);
         end_message({Errc::timeout, transport->rank(),
                      fmt::format("rank {}: {} did not finish within {:.1f} s", transport->rank(),
                                  what(), std::chrono::duration<double>(limit).count())},
@@ -353,22 +354,36 @@ struct Communicator::State {
   // Whoever leaves may have sent before; after that nothing comes, and nothing is taken.
   template <class Finished>
   void fail_if_left(int peer, Finished is_finished, const std::function<std::string()>& what) {
-    if (!transport->has_left(peer) || poll_all() || is_finished() || !transport->has_left(peer))
-      return;
-    const Failure failure{Errc::peer_lost, peer,
-                          fmt::format("rank {}: {} cannot finish: rank {} has left",
-                                      transport->rank(), what(), peer)};
+    const int gone = whom_to_miss(peer);
+    if (gone < 0 || poll_all() || is_finished() || whom_to_miss(peer) < 0) return;
+    const Failure failure{
+        Errc::peer_lost, gone,
+        fmt::format("rank {}: {} cannot finish: {} left", transport->rank(), what(),
+                    peer == kAnyPeer ? "all others have" : fmt::format("rank {} has", peer))};
     transport->poison(failure);
     // It may have left over an error, and that is then the story.
     const auto first = transport->failure();
     if (first.code != failure.code || first.peer != failure.peer) fail_message();
-    end_message(failure, peer);
+    end_message(failure, gone);
+  }
+
+  // Who has left, so that a message with `peer` cannot be; -1: nobody. One from anybody can as long
+  // as one of the others is there, and in a group of one as long as this rank is.
+  [[nodiscard]] int whom_to_miss(int peer) const noexcept {
+    if (peer != kAnyPeer) return transport->has_left(peer) ? peer : -1;
+    int gone = -1;
+    for (int other = 0; other < transport->size(); ++other) {
+      if (other == transport->rank()) continue;
+      if (!transport->has_left(other)) return -1;
+      gone = other;
+    }
+    return gone;
   }
 
   [[noreturn]] void end_message(const Failure& failure, int peer) {
     transport->poison(failure);
     broken = Error(failure.code, failure.why,
-                   {.rank = transport->rank(), .peer = peer, .operation = "message"});
+                   {.rank = transport->rank(), .peer = std::max(peer, -1), .operation = "message"});
     throw *broken;
   }
 };

@@ -49,14 +49,9 @@ std::uint64_t Mailbox::recv(std::span<std::byte> data, int from, std::uint32_t t
   check_peer(from);
   const auto id = next_id_++;
   auto& incoming = receiving_[static_cast<std::size_t>(from)];
-  const auto early = std::find_if(incoming.early.begin(), incoming.early.end(),
-                                  [&](const Early& e) { return e.tag == tag; });
-  const bool still_coming = incoming.in_body && incoming.id == 0 && early != incoming.early.end() &&
-                            &*early == &incoming.early.back();
-  if (early != incoming.early.end() && !still_coming) {
-    check_length(from, tag, early->data.size(), data.size());
-    std::copy(early->data.begin(), early->data.end(), data.begin());
-    incoming.early.erase(early);
+  const auto early = find_early(incoming, tag);
+  if (early != incoming.early.end()) {
+    take_early(from, early, data);
     return id;
   }
   incoming.expected.push_back({id, data, tag});
@@ -64,18 +59,73 @@ std::uint64_t Mailbox::recv(std::span<std::byte> data, int from, std::uint32_t t
   return id;
 }
 
+std::uint64_t Mailbox::recv_any(std::span<std::byte> data, int& source, std::uint32_t tag) {
+  const auto id = next_id_++;
+  std::deque<Early>::iterator first;
+  int sender = kAnyPeer;
+  for (int peer = 0; peer < transport_.size(); ++peer) {
+    auto& incoming = receiving_[static_cast<std::size_t>(peer)];
+    const auto early = find_early(incoming, tag);
+    if (early == incoming.early.end()) continue;
+    if (sender != kAnyPeer && first->order < early->order) continue;
+    first = early;
+    sender = peer;
+  }
+  if (sender != kAnyPeer) {
+    source = sender;
+    take_early(sender, first, data);
+    return id;
+  }
+  from_anyone_.push_back({id, data, tag, &source});
+  open_[id] = {true, kAnyPeer, tag, data.size()};
+  return id;
+}
+
+// The first of a tag, or the end: behind one that is still coming there is none of its tag to take.
+std::deque<Mailbox::Early>::iterator Mailbox::find_early(Incoming& from, std::uint32_t tag) {
+  const auto early = std::find_if(from.early.begin(), from.early.end(),
+                                  [&](const Early& e) { return e.tag == tag; });
+  const bool still_coming =
+      from.in_body && from.id == 0 && early != from.early.end() && &*early == &from.early.back();
+  return still_coming ? from.early.end() : early;
+}
+
+void Mailbox::take_early(int peer, const std::deque<Early>::iterator& early,
+                         std::span<std::byte> data) {
+  check_length(peer, early->tag, early->data.size(), data.size());
+  std::copy(early->data.begin(), early->data.end(), data.begin());
+  receiving_[static_cast<std::size_t>(peer)].early.erase(early);
+}
+
+// The receive that a message goes to: of those that fit, the first to be asked for.
+std::optional<Mailbox::Expected> Mailbox::claim(int peer, std::uint32_t tag, std::size_t bytes) {
+  const auto of_tag = [&](std::deque<Expected>& queue) {
+    return std::find_if(queue.begin(), queue.end(), [&](const auto& e) { return e.tag == tag; });
+  };
+  auto* queue = &receiving_[static_cast<std::size_t>(peer)].expected;
+  auto at = of_tag(*queue);
+  const auto of_anyone = of_tag(from_anyone_);
+  if (of_anyone != from_anyone_.end() && (at == queue->end() || of_anyone->id < at->id)) {
+    queue = &from_anyone_;
+    at = of_anyone;
+  }
+  if (at == queue->end()) return {};
+  check_length(peer, tag, bytes, at->data.size());
+  const auto found = *at;
+  queue->erase(at);
+  if (found.source != nullptr) *found.source = peer;
+  open_[found.id].peer = peer;
+  return found;
+}
+
 void Mailbox::deliver_to_self(std::span<const std::byte> data, std::uint32_t tag) {
-  auto& incoming = receiving_[static_cast<std::size_t>(transport_.rank())];
-  const auto at = std::find_if(incoming.expected.begin(), incoming.expected.end(),
-                               [&](const Expected& e) { return e.tag == tag; });
-  if (at == incoming.expected.end()) {
-    incoming.early.push_back({{data.begin(), data.end()}, tag});
+  if (const auto to = claim(transport_.rank(), tag, data.size())) {
+    std::copy(data.begin(), data.end(), to->data.begin());
+    open_.erase(to->id);
     return;
   }
-  check_length(transport_.rank(), tag, data.size(), at->data.size());
-  std::copy(data.begin(), data.end(), at->data.begin());
-  open_.erase(at->id);
-  incoming.expected.erase(at);
+  receiving_[static_cast<std::size_t>(transport_.rank())].early.push_back(
+      {{data.begin(), data.end()}, tag, arrived_++});
 }
 
 Progress Mailbox::poll(bool& moved) {
@@ -110,19 +160,16 @@ Progress Mailbox::poll_sending(int peer, bool& moved) {
 }
 
 void Mailbox::begin_body(Incoming& from, int peer) {
-  const auto at = std::find_if(from.expected.begin(), from.expected.end(),
-                               [&](const Expected& e) { return e.tag == from.envelope.tag; });
   from.in_body = true;
   from.body = message_to(peer);
-  if (at != from.expected.end()) {
-    check_length(peer, at->tag, from.envelope.bytes, at->data.size());
-    from.id = at->id;
-    from.into = at->data;
-    from.expected.erase(at);
+  if (const auto to = claim(peer, from.envelope.tag, from.envelope.bytes)) {
+    from.id = to->id;
+    from.into = to->data;
     return;
   }
   from.id = 0;
-  from.early.push_back({std::vector<std::byte>(from.envelope.bytes), from.envelope.tag});
+  from.early.push_back(
+      {std::vector<std::byte>(from.envelope.bytes), from.envelope.tag, arrived_++});
   from.into = from.early.back().data;
 }
 
@@ -151,16 +198,13 @@ Progress Mailbox::poll_receiving(int peer, bool& moved) {
       continue;
     }
     // Somebody may have asked for it while it was arriving.
-    const auto tag = from.early.back().tag;
-    const auto at = std::find_if(from.expected.begin(), from.expected.end(),
-                                 [&](const Expected& e) { return e.tag == tag; });
+    const auto& [data, tag, order] = from.early.back();
     const bool is_first = std::none_of(from.early.begin(), from.early.end() - 1,
-                                       [&](const Early& e) { return e.tag == tag; });
-    if (at == from.expected.end() || !is_first) continue;
-    check_length(peer, tag, from.early.back().data.size(), at->data.size());
-    std::copy(from.early.back().data.begin(), from.early.back().data.end(), at->data.begin());
-    open_.erase(at->id);
-    from.expected.erase(at);
+                                       [&tag = tag](const Early& e) { return e.tag == tag; });
+    const auto to = is_first ? claim(peer, tag, data.size()) : std::nullopt;
+    if (!to) continue;
+    std::copy(data.begin(), data.end(), to->data.begin());
+    open_.erase(to->id);
     from.early.pop_back();
   }
 }
@@ -169,8 +213,9 @@ std::string Mailbox::describe(std::uint64_t id) const {
   const auto at = open_.find(id);
   if (at == open_.end()) return "a finished message";
   const auto& [receives, peer, tag, bytes] = at->second;
-  return fmt::format("{} {} bytes {} rank {} with tag {}", receives ? "receiving" : "sending",
-                     bytes, receives ? "from" : "to", peer, tag);
+  const auto whom = peer == kAnyPeer ? std::string("any rank") : fmt::format("rank {}", peer);
+  return fmt::format("{} {} bytes {} {} with tag {}", receives ? "receiving" : "sending", bytes,
+                     receives ? "from" : "to", whom, tag);
 }
 
 int Mailbox::peer_of(std::uint64_t id) const noexcept {

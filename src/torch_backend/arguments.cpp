@@ -24,7 +24,7 @@ struct Reduction {
 
 Reduction reduction_of(at::ScalarType type, const c10d::ReduceOp& wanted, const char* name) {
   using Torch = c10d::ReduceOp::RedOpType;
-  const auto elements = elements_of(type);
+  const auto elements = elements_of(combined_type(type));
   ReduceOp op{};
   switch (static_cast<Torch>(wanted)) {
     case Torch::SUM:
@@ -83,9 +83,9 @@ Call call_to_combine(Collective collective, at::ScalarType type, std::int64_t to
           .count = static_cast<std::size_t>(torch_elements) * reduction.each};
 }
 
-std::vector<std::size_t> uneven_counts(const Tensors& tensors) {
+std::vector<std::size_t> uneven_counts(const Tensors& tensors, at::ScalarType type) {
   std::vector<std::size_t> counts;
-  const auto each = elements_of(tensors.front().scalar_type()).each;
+  const auto each = elements_of(type).each;
   bool even = true;
   for (const auto& tensor : tensors) {
     counts.push_back(static_cast<std::size_t>(tensor.numel()) * each);

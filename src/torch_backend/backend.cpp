@@ -24,6 +24,11 @@ bool is_waited_for(const TorchOptions& options) {
   return false;
 }
 
+/// What values are combined in.
+Staged to_combine(const Tensors& tensors, Staged::Use use, SideStream* side) {
+  return {tensors, use, side, combined_type(tensors.front().scalar_type())};
+}
+
 std::chrono::milliseconds or_default(std::chrono::milliseconds timeout) {
   return timeout > std::chrono::milliseconds(0) ? timeout : std::chrono::minutes(30);
 }
@@ -97,7 +102,7 @@ WorkPtr Backend::issue(Job job, Body body) {
   std::vector<c10::Device> devices;
   if (job.side != nullptr) devices.push_back(job.side->stream().device());
   auto work = c10::make_intrusive<BackendWork>(getRank(), job.type, lane_, std::move(job.results),
-                                               std::move(devices), job.timeout);
+                                               std::move(devices), job.timeout, job.source);
   const auto staged = std::make_shared<std::vector<Staged>>(std::move(job.staged));
   LaneTask task;
   task.timeout = job.timeout;
@@ -148,7 +153,7 @@ WorkPtr Backend::allreduce(Tensors& tensors, const c10d::AllreduceOptions& optio
   const auto call = call_to_combine(Collective::allreduce, tensor.scalar_type(), tensor.numel(),
                                     options.reduceOp, "all_reduce");
   auto work = job(c10d::OpType::ALLREDUCE, "all_reduce", options.timeout, tensors);
-  work.staged.emplace_back(tensors, Staged::Use::both, work.side);
+  work.staged.push_back(to_combine(tensors, Staged::Use::both, work.side));
   work.waited_for = is_waited_for(options);
   return issue_call(std::move(work), call);
 }
@@ -159,7 +164,7 @@ WorkPtr Backend::allreduce_coalesced(Tensors& tensors,
   check_list(tensors, static_cast<int>(tensors.size()), tensors.front(), "all_reduce_coalesced");
   auto work =
       job(c10d::OpType::ALLREDUCE_COALESCED, "all_reduce_coalesced", options.timeout, tensors);
-  work.staged.emplace_back(tensors, Staged::Use::both, work.side);
+  work.staged.push_back(to_combine(tensors, Staged::Use::both, work.side));
   const auto call =
       call_to_combine(Collective::allreduce, tensors.front().scalar_type(),
                       work.staged.front().elements(), options.reduceOp, "all_reduce_coalesced");
@@ -173,7 +178,8 @@ WorkPtr Backend::reduce(Tensors& tensors, const c10d::ReduceOptions& options) {
                                     options.reduceOp, "reduce", root);
   auto work = job(c10d::OpType::REDUCE, "reduce", options.timeout, tensors);
   const bool is_root = getRank() == root;
-  work.staged.emplace_back(tensors, is_root ? Staged::Use::both : Staged::Use::reads, work.side);
+  work.staged.push_back(
+      to_combine(tensors, is_root ? Staged::Use::both : Staged::Use::reads, work.side));
   if (is_root) return issue_call(std::move(work), call);
   return issue(std::move(work), [call, timeout = work.timeout](Communicator& communicator,
                                                                std::vector<Staged>& staged) {
@@ -209,7 +215,7 @@ WorkPtr Backend::allgather(TensorLists& outputs, Tensors& inputs,
   work.staged.emplace_back(outputs.front(), Staged::Use::writes, work.side);
   return issue_call(std::move(work),
                     call_to_move(Collective::allgather, input.scalar_type(), input.numel()),
-                    uneven_counts(outputs.front()));
+                    uneven_counts(outputs.front(), input.scalar_type()));
 }
 
 WorkPtr Backend::_allgather_base(at::Tensor& output, at::Tensor& input,
@@ -287,12 +293,12 @@ WorkPtr Backend::reduce_scatter(Tensors& outputs, TensorLists& inputs,
   check_total(inputs.front()[static_cast<std::size_t>(getRank())].numel(), output.numel(),
               "reduce_scatter", "input of this rank");
   auto work = job(c10d::OpType::REDUCE_SCATTER, "reduce_scatter", options.timeout, outputs);
-  work.staged.emplace_back(inputs.front(), Staged::Use::reads, work.side);
-  work.staged.emplace_back(outputs, Staged::Use::writes, work.side);
+  work.staged.push_back(to_combine(inputs.front(), Staged::Use::reads, work.side));
+  work.staged.push_back(to_combine(outputs, Staged::Use::writes, work.side));
   return issue_call(std::move(work),
                     call_to_combine(Collective::reduce_scatter, output.scalar_type(),
                                     output.numel(), options.reduceOp, "reduce_scatter"),
-                    uneven_counts(inputs.front()));
+                    uneven_counts(inputs.front(), combined_type(output.scalar_type())));
 }
 
 WorkPtr Backend::_reduce_scatter_base(at::Tensor& output, at::Tensor& input,
@@ -301,8 +307,8 @@ WorkPtr Backend::_reduce_scatter_base(at::Tensor& output, at::Tensor& input,
   check_total(input.numel(), output.numel() * getSize(), "reduce_scatter_tensor", "input");
   auto work =
       job(c10d::OpType::_REDUCE_SCATTER_BASE, "reduce_scatter_tensor", options.timeout, {output});
-  work.staged.emplace_back(Tensors{input}, Staged::Use::reads, work.side);
-  work.staged.emplace_back(Tensors{output}, Staged::Use::writes, work.side);
+  work.staged.push_back(to_combine(Tensors{input}, Staged::Use::reads, work.side));
+  work.staged.push_back(to_combine(Tensors{output}, Staged::Use::writes, work.side));
   return issue_call(std::move(work),
                     call_to_combine(Collective::reduce_scatter, output.scalar_type(),
                                     output.numel(), options.reduceOp, "reduce_scatter_tensor"));
@@ -416,8 +422,19 @@ WorkPtr Backend::recv(Tensors& tensors, int from, int tag) {
       });
 }
 
-WorkPtr Backend::recvAnysource(Tensors&, int) {
-  refuse("recv from any rank: sinew receives from a rank that is named; give src");
+WorkPtr Backend::recvAnysource(Tensors& tensors, int tag) {
+  only(tensors, "recv");
+  auto work = job(c10d::OpType::RECVANYSOURCE, c10::str("recv from any rank with tag ", tag),
+                  timeout_, tensors);
+  work.staged.emplace_back(tensors, Staged::Use::writes, work.side);
+  const auto source = std::make_shared<int>(-1);
+  work.source = source;
+  return issue(
+      std::move(work), [source, tag](Communicator& communicator, std::vector<Staged>& staged) {
+        const auto& data = staged.front();
+        return communicator.irecv_any(std::span(static_cast<std::byte*>(data.data()), data.bytes()),
+                                      *source, static_cast<std::uint32_t>(tag));
+      });
 }
 
 WorkPtr Backend::barrier(const c10d::BarrierOptions& options) {

@@ -96,6 +96,7 @@ class Backend final : public BackendBase {
     std::chrono::milliseconds timeout{-1};  // negative: the group's
     SideStream* side = nullptr;             // where something is on a device
     bool waited_for = false;                // see Lane::issue()
+    std::shared_ptr<int> source{};          // of a recv from any rank: who sent it
   };
   using Body = std::function<Request(Communicator&, std::vector<Staged>&)>;
   /// Gives an operation to the lane.

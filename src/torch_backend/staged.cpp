@@ -30,6 +30,10 @@ Elements elements_of(at::ScalarType type) noexcept {
   }
 }
 
+at::ScalarType combined_type(at::ScalarType type) noexcept {
+  return type == at::kShort ? at::kInt : type;
+}
+
 SideStream::SideStream(c10::Device device)
     : guard_(device.type()),
       device_(device),
@@ -41,18 +45,19 @@ void SideStream::follow_caller() {
   reached.block(stream_);
 }
 
-Staged::Staged(std::vector<at::Tensor> tensors, Use use, SideStream* side)
-    : tensors_(std::move(tensors)), use_(use), on_device_(side != nullptr) {
-  for (const auto& tensor : tensors_) {
-    elements_ += tensor.numel();
-    bytes_ += tensor.nbytes();
-  }
-  if (!on_device_ && lie_in_a_row()) {
+Staged::Staged(std::vector<at::Tensor> tensors, Use use, SideStream* side, at::ScalarType type)
+    : tensors_(std::move(tensors)),
+      use_(use),
+      on_device_(side != nullptr),
+      type_(type == at::ScalarType::Undefined ? tensors_.front().scalar_type() : type) {
+  for (const auto& tensor : tensors_) elements_ += tensor.numel();
+  bytes_ = static_cast<std::size_t>(elements_) * c10::elementSize(type_);
+  if (!on_device_ && type_ == tensors_.front().scalar_type() && lie_in_a_row()) {
     data_ = tensors_.front().data_ptr();
     return;
   }
   host_ = at::empty({elements_},
-                    at::TensorOptions().dtype(type()).device(at::kCPU).pinned_memory(on_device_));
+                    at::TensorOptions().dtype(type_).device(at::kCPU).pinned_memory(on_device_));
   data_ = host_.data_ptr();
   if (!on_device_) {
     if (use_ != Use::writes) copy(/*to_host=*/true);

@@ -21,6 +21,12 @@ struct Elements {
 /// For moving: every type there is.
 Elements elements_of(at::ScalarType type) noexcept;
 
+/// The type in which values of `type` are combined: its own, but int32 for int16, which the library
+/// does not have. What is left of the wider result are the bits of int16's own arithmetic: sums and
+/// products wrap around at 2^16 alike, bits stay in their places, and of values that fit the
+/// smallest and the largest fit. Another type in every kernel would only save a conversion.
+at::ScalarType combined_type(at::ScalarType type) noexcept;
+
 /// The stream on which a device's tensors are copied, behind what was computed when they were given
 /// to us. Not tied to any kind of device: torch's own guards do it.
 class SideStream {
@@ -42,12 +48,14 @@ class Staged {
  public:
   enum class Use { reads, writes, both };
   /// Begins to copy where a copy is needed. `side`: of the tensors' device; null on the host.
-  Staged(std::vector<at::Tensor> tensors, Use use, SideStream* side);
+  /// `type`: what elements are converted to, and back from; undefined: their own.
+  Staged(std::vector<at::Tensor> tensors, Use use, SideStream* side,
+         at::ScalarType type = at::ScalarType::Undefined);
 
   [[nodiscard]] void* data() const noexcept { return data_; }
   [[nodiscard]] std::size_t bytes() const noexcept { return bytes_; }
   [[nodiscard]] std::int64_t elements() const noexcept { return elements_; }
-  [[nodiscard]] at::ScalarType type() const { return tensors_.front().scalar_type(); }
+  [[nodiscard]] at::ScalarType type() const noexcept { return type_; }
   /// Into the tensors, where there was a copy.
   void write_back();
 
@@ -58,6 +66,7 @@ class Staged {
   std::vector<at::Tensor> tensors_;
   Use use_;
   bool on_device_;
+  at::ScalarType type_;
   at::Tensor host_;  // undefined: the tensors themselves
   void* data_ = nullptr;
   std::size_t bytes_ = 0;

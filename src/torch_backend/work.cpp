@@ -43,13 +43,19 @@ std::optional<Error> recall_error(const std::string& text) {
 
 BackendWork::BackendWork(int rank, c10d::OpType type, std::shared_ptr<Lane> lane,
                          std::vector<at::Tensor> results, std::vector<c10::Device> devices,
-                         std::chrono::milliseconds timeout)
+                         std::chrono::milliseconds timeout, std::shared_ptr<const int> source)
     : Work(rank, type),
       lane_(std::move(lane)),
       results_(std::move(results)),
       timeout_(timeout),
+      source_(std::move(source)),
       future_(c10::make_intrusive<c10::ivalue::Future>(
           c10::ListType::create(c10::TensorType::get()), std::move(devices))) {}
+
+int BackendWork::sourceRank() const {
+  if (source_ == nullptr) return Work::sourceRank();
+  return future_->completed() ? *source_ : -1;
+}
 
 // The operation's own deadline ends it in any case; this wait may be told to end sooner, and then
 // the operation goes on.

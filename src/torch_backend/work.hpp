@@ -34,16 +34,18 @@ std::optional<Error> recall_error(const std::string& text);
 
 class BackendWork final : public c10d::Work {
  public:
-  /// `results`: the value of the future. `devices`: of those that are not on the host.
+  /// `results`: the value of the future. `devices`: of those that are not on the host. `source`: of
+  /// a recv from any rank, where its sender is written before the end.
   BackendWork(int rank, c10d::OpType type, std::shared_ptr<Lane> lane,
               std::vector<at::Tensor> results, std::vector<c10::Device> devices,
-              std::chrono::milliseconds timeout);
+              std::chrono::milliseconds timeout, std::shared_ptr<const int> source);
 
   bool isCompleted() override { return future_->completed(); }
   bool isSuccess() const override { return future_->completed() && !future_->hasError(); }
   std::exception_ptr exception() const override {
     return future_->hasError() ? future_->exception_ptr() : nullptr;
   }
+  int sourceRank() const override;
   std::vector<at::Tensor> result() override { return results_; }
   bool wait(std::chrono::milliseconds timeout) override;
   void synchronize() override { wait(kNoTimeout); }
@@ -57,6 +59,7 @@ class BackendWork final : public c10d::Work {
   std::weak_ptr<Lane> lane_;  // which may be gone before this is
   std::vector<at::Tensor> results_;
   std::chrono::milliseconds timeout_;
+  std::shared_ptr<const int> source_;
   c10::intrusive_ptr<c10::ivalue::Future> future_;
 };
 

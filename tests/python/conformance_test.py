@@ -15,8 +15,9 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from launch import DEVICE, run_ranks
 
 TYPES = [torch.float32, torch.float64, torch.float16, torch.bfloat16, torch.int8, torch.uint8,
-         torch.int32, torch.int64]
-MOVED_TYPES = TYPES + [torch.bool, torch.int16, torch.complex64]
+         torch.int32, torch.int64, torch.int16]
+MOVED_TYPES = TYPES + [torch.bool, torch.complex64]
+NOT_IN_GLOO = [torch.bfloat16, torch.int16, torch.bool, torch.complex64]
 SHAPES = [(), (7,), (3, 4), (0,), (33, 31)]
 FULL = os.environ.get("SINEW_FULL") == "1"
 
@@ -106,6 +107,33 @@ class Cases:
                        lambda a: dist.all_reduce(tensor, dist.ReduceOp.AVG, self.group, a),
                        [tensor], [combine("SUM", every)])
         self.scattered_sums(dtype, shape, text)
+
+    def overflows(self):
+        """Sums and products too large for their type keep its lowest bits; values of both signs."""
+        for dtype in (torch.int8, torch.int16, torch.int32):
+            if os.environ["BACKEND"] == "gloo" and dtype in NOT_IN_GLOO:
+                continue
+            top = torch.iinfo(dtype).max
+            every = [torch.tensor([top, -top - 1, top // 2 + rank, -3 * rank - 1, rank - 1])
+                     .to(dtype) for rank in range(self.size)]
+            for op in ("SUM", "PRODUCT", "MIN", "MAX", "BAND", "BOR", "BXOR"):
+                tensor = every[self.me].clone()
+                self.check(f"all_reduce {op} {dtype} that overflows",
+                           lambda a, t=tensor, o=op: dist.all_reduce(
+                               t, getattr(dist.ReduceOp, o), self.group, a),
+                           [tensor], [combine(op, every)])
+            self.uneven_sums(dtype, top)
+
+    def uneven_sums(self, dtype, top):
+        """Rank `to` gets the sum of what all have for it: to + 1 elements, with a gap between."""
+        if os.environ["BACKEND"] != "sinew":
+            return
+        lists = [[torch.full((to + 1, 2), top - rank * to).to(dtype) for to in range(self.size)]
+                 for rank in range(self.size)]
+        out = torch.zeros((self.me + 1, 4), dtype=dtype)[:, ::2]
+        self.check(f"reduce_scatter {dtype} uneven",
+                   lambda a: dist.reduce_scatter(out, lists[self.me], group=self.group, async_op=a),
+                   [out], [combine("SUM", [one[self.me] for one in lists])])
 
     def scattered_sums(self, dtype, shape, text):
         lists = [[value(r, shape, dtype, salt=to) for to in range(self.size)]
@@ -236,14 +264,45 @@ class Cases:
             dist.recv(got, self.ranks[0], self.group)
             assert torch.equal(got, torch.arange(5))
 
+    def messages_of_anybody(self):
+        """Each rank in turn takes two messages of everybody, not knowing whose comes next."""
+        if self.size == 1:
+            return
+        for taker in range(self.size):
+            if self.me != taker:
+                for number in (1, 2):
+                    numbers = torch.full((30000,), 10 * self.me + number)
+                    dist.send(numbers, self.ranks[taker], self.group, tag=6)
+            else:
+                self.take_of_anybody()
+            dist.barrier(self.group)
+        self.results[f"{self.label} messages of anybody"] = "right"
+
+    def take_of_anybody(self):
+        taken = []
+        for number in range(2 * (self.size - 1)):
+            got = torch.zeros(30000, dtype=torch.int64)
+            if number % 2:
+                source = dist.recv(got, group=self.group, tag=6)
+            else:
+                work = dist.irecv(got, group=self.group, tag=6)
+                work.wait()
+                source = self.ranks[work._source_rank()]
+            assert torch.equal(got, torch.full_like(got, int(got[0]))), got
+            taken.append((source, int(got[0])))
+        for other in range(self.size):  # those of one rank in their order
+            mine = [first for source, first in taken if source == self.ranks[other]]
+            assert mine == ([10 * other + 1, 10 * other + 2] if other != self.me else []), taken
+
     def run_all(self):
         for dtype in TYPES:
             for shape in SHAPES if FULL or dtype is torch.float32 else SHAPES[1:3]:
-                if os.environ["BACKEND"] == "gloo" and dtype is torch.bfloat16:
+                if os.environ["BACKEND"] == "gloo" and dtype in NOT_IN_GLOO:
                     continue  # it has no such type, and its moves of it end the process
                 self.reductions(dtype, shape)
+        self.overflows()
         for dtype in MOVED_TYPES:
-            if os.environ["BACKEND"] == "gloo" and dtype not in TYPES[:3] + TYPES[4:]:
+            if os.environ["BACKEND"] == "gloo" and dtype in NOT_IN_GLOO:
                 continue
             for shape in SHAPES if FULL or dtype is torch.float32 else SHAPES[2:3]:
                 if shape == (0,) and os.environ["BACKEND"] == "gloo":
@@ -253,6 +312,7 @@ class Cases:
         self.strided()
         self.coalesced()
         self.messages()
+        self.messages_of_anybody()
         dist.barrier(self.group)
         work = dist.barrier(self.group, async_op=True)
         work.wait()

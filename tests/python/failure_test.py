@@ -77,6 +77,37 @@ def too_late(sinew_torch):
     return None
 
 
+def nobody_sends(sinew_torch):
+    from datetime import timedelta
+    group = dist.new_group([0, 1], timeout=timedelta(seconds=1))
+    if dist.get_rank() == 1:
+        time.sleep(2.5)
+        return None
+    begin = time.monotonic()
+    try:
+        dist.recv(torch.ones(4), group=group, tag=7)
+    except sinew_torch.SinewError as error:
+        return dict(told(error), after=time.monotonic() - begin)
+    return None
+
+
+def all_others_leave(sinew_torch):
+    """Rank 0 takes what was sent before the others left, and then asks for more."""
+    if dist.get_rank() != 0:
+        dist.send(torch.full((4,), float(dist.get_rank())), 0, tag=5)
+        dist.destroy_process_group()
+        return None
+    took = []
+    for _ in range(1, dist.get_world_size()):
+        tensor = torch.zeros(4)
+        took.append([dist.recv(tensor, tag=5), int(tensor[0])])
+    try:
+        dist.recv(torch.zeros(4), tag=5)
+    except sinew_torch.SinewError as error:
+        return dict(told(error), took=took)
+    return None
+
+
 def aborted(sinew_torch):
     begin = time.monotonic()
     try:
@@ -96,10 +127,10 @@ def aborted(sinew_torch):
 
 def bad_arguments(sinew_torch):
     texts = []
-    for call in (lambda: dist.all_reduce(torch.ones(3, dtype=torch.int16)),
+    for call in (lambda: dist.all_reduce(torch.ones(3), dist.ReduceOp.BAND),
                  lambda: dist.all_gather([torch.ones(3)], torch.ones(3)),
                  lambda: dist.all_reduce(torch.eye(3).to_sparse()),
-                 lambda: dist.recv(torch.ones(1))):
+                 lambda: dist.recv(torch.eye(3).to_sparse())):
         try:
             call()
             texts.append("accepted")
@@ -150,6 +181,16 @@ def test_timeout():
     print(f"timeout: {late['text']}")
 
 
+def test_recv_from_anybody():
+    late = run_ranks("nobody_sends", 2)[0]
+    assert late["type"] == "OperationTimeoutError" and 0.9 < late["after"] < 2.0, late
+    assert "recv from any rank with tag 7" in late["text"], late
+    left = run_ranks("all_others_leave", 3)[0]
+    assert sorted(left["took"]) == [[1, 1], [2, 2]], left
+    assert left["type"] == "PeerLostError" and "all others have left" in left["text"], left
+    print(f"recv from anybody: {late['text']}; {left['text']}")
+
+
 def test_abort():
     for one in run_ranks("aborted", 2):
         assert one["code"] == "peer_lost" and "aborted" in one["text"] and one["after"] < 2, one
@@ -158,7 +199,7 @@ def test_abort():
 
 def test_bad_arguments():
     texts = run_ranks("bad_arguments", 2)[0]
-    for text, word in zip(texts, ("convert", "2 ranks", "sparse", "src")):
+    for text, word in zip(texts, ("convert", "2 ranks", "sparse", "sparse")):
         assert word in text, (word, text)
     print("bad arguments: refused, and the group goes on")
 
@@ -167,5 +208,5 @@ if __name__ == "__main__":
     if len(sys.argv) > 1:
         main(sys.argv[1])
     else:
-        for test in (test_kill, test_mismatch, test_timeout, test_abort, test_bad_arguments):
+        for test in (test_kill, test_mismatch, test_timeout, test_recv_from_anybody, test_abort, test_bad_arguments):
             test()

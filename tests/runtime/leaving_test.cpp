@@ -5,6 +5,7 @@
 
 #include <functional>
 #include <numeric>
+#include <thread>
 
 #include "support/fork_ranks.hpp"
 #include "support/local_ranks.hpp"
@@ -112,6 +113,38 @@ TEST(Leaving, is_noticed_by_whoever_only_tests) {
     });
     EXPECT_NE(why.find("from rank 1 with tag 8 cannot finish"), std::string::npos) << why;
   });
+}
+
+// Rank 1 has left long before rank 2 sends, and rank 2 after it has.
+void take_of_anyone_until_all_have_left(Communicator& c) {
+  const auto data = numbers(10);
+  const std::span<const std::int32_t> view(data);
+  if (c.rank() == 1) return;
+  if (c.rank() == 2) {
+    std::this_thread::sleep_for(50ms);
+    return c.send(view, 0, 4);
+  }
+  const auto take = [&] {
+    Numbers in(data.size());
+    int source = -1;
+    const auto request = c.irecv_any(std::as_writable_bytes(std::span(in)), source, 4);
+    while (!c.test(request)) {
+    }
+    EXPECT_EQ(in, data);
+    return source;
+  };
+  EXPECT_EQ(take(), 2);
+  EXPECT_EQ(error_of(take),
+            "peer lost 2: rank 0: receiving 40 bytes from any rank with tag 4 cannot finish: "
+            "all others have left");
+}
+
+TEST(Leaving, of_all_others_ends_a_receive_from_anyone_and_of_some_does_not) {
+  test::LocalSetup setup;
+  for (const bool tcp : {false, true}) {
+    setup.tcp = tcp;
+    test::on_local(3, take_of_anyone_until_all_have_left, setup);
+  }
 }
 
 TEST(Leaving, after_a_failure_the_failure_is_what_others_hear_of) {

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <numeric>
+#include <utility>
 
 #include "support/fork_ranks.hpp"
 #include "support/local_ranks.hpp"
@@ -154,6 +155,100 @@ TEST_P(Messages, travel_round_a_ring) {
   }
 }
 
+Request from_anyone(Communicator& c, Numbers& in, int& source, std::uint32_t tag) {
+  return c.irecv_any(std::as_writable_bytes(std::span(in)), source, tag);
+}
+
+TEST_P(Messages, of_anyone_are_matched_by_tag_and_those_of_one_rank_come_in_order) {
+  for (const int size : {2, 3, 5}) {
+    on_ranks(size, [&](Communicator& c) {
+      constexpr int kEach = 20;
+      if (c.rank() != 0) {
+        for (int i = 0; i < kEach; ++i) {
+          const auto data = numbers(20000, c.rank() * 100 + i);
+          c.send(view(data), 0, i % 2 == 0 ? 4U : 5U);
+        }
+        return c.barrier();
+      }
+      for (const std::uint32_t tag : {5U, 4U}) {
+        std::vector<int> next(static_cast<std::size_t>(size), tag == 4 ? 0 : 1);
+        for (int i = 0; i < kEach / 2 * (size - 1); ++i) {
+          Numbers in(20000);
+          int source = -1;
+          c.wait(from_anyone(c, in, source, tag));
+          ASSERT_TRUE(source > 0 && source < size) << source;
+          auto& number = next[static_cast<std::size_t>(source)];
+          ASSERT_EQ(in, numbers(in.size(), source * 100 + number));
+          number += 2;
+        }
+      }
+      c.barrier();
+    });
+  }
+}
+
+TEST_P(Messages, of_anyone_that_came_first_are_taken_first_whoever_sent_them) {
+  on_ranks(3, [](Communicator& c) {
+    constexpr int kEach = 10;
+    const Numbers end{0};
+    for (const int sender : {2, 1}) {
+      if (c.rank() == sender) {
+        for (int i = 0; i < kEach; ++i) c.send(view(numbers(8, i)), 0, 5);
+        c.send(view(end), 0, 9);
+      }
+      Numbers in(1);
+      if (c.rank() == 0) c.recv(std::span(in), sender, 9);  // and with it all that was before
+      c.barrier();
+    }
+    if (c.rank() != 0) return;
+    for (int i = 0; i < 2 * kEach; ++i) {
+      Numbers in(8);
+      int source = -1;
+      c.wait(from_anyone(c, in, source, 5));
+      ASSERT_EQ(source, i < kEach ? 2 : 1);
+      ASSERT_EQ(in, numbers(8, i % kEach));
+    }
+  });
+}
+
+TEST_P(Messages, go_to_the_receive_that_was_asked_for_first_named_or_not) {
+  on_ranks(2, [](Communicator& c) {
+    std::vector<Numbers> data, in(4, Numbers(30000));
+    for (int i = 0; i < 4; ++i) data.push_back(numbers(30000, i));
+    int first = -1, third = -1;
+    std::vector<Request> requests;
+    if (c.rank() == 1)
+      requests = {from_anyone(c, in[0], first, 1), c.irecv(std::span(in[1]), 0, 1),
+                  from_anyone(c, in[2], third, 1), c.irecv(std::span(in[3]), 0, 1)};
+    c.barrier();
+    if (c.rank() == 0)
+      for (const auto& one : data) requests.push_back(c.isend(view(one), 1, 1));
+    c.wait_all(requests);
+    if (c.rank() == 0) return;
+    EXPECT_EQ(in, data);
+    EXPECT_EQ(first, 0);
+    EXPECT_EQ(third, 0);
+  });
+}
+
+TEST_P(Messages, of_anyone_may_be_ones_own) {
+  on_ranks(1, [](Communicator& c) {
+    const auto data = numbers(10, 3);
+    Numbers early(10), late(10);
+    int source = -1;
+    const auto posted = from_anyone(c, early, source, 1);
+    EXPECT_FALSE(c.test(posted));
+    c.send(view(data), 0, 1);
+    c.wait(posted);
+    EXPECT_EQ(std::exchange(source, -1), 0);
+    c.send(view(data), 0, 2);
+    c.wait(from_anyone(c, late, source, 2));
+    EXPECT_EQ(source, 0);
+    EXPECT_EQ(early, data);
+    EXPECT_EQ(late, data);
+  });
+}
+
 TEST_P(Messages, of_another_length_are_an_error_that_names_both_sizes_and_stays) {
   for (const bool posted_first : {false, true}) {
     const auto errors = test::try_local(
@@ -214,6 +309,23 @@ TEST_P(Messages, that_never_come_end_at_the_deadline_and_name_peer_and_tag) {
   EXPECT_TRUE(both.find("from rank 1 with tag 77") != std::string::npos ||
               both.find("from rank 0 with tag 78") != std::string::npos)
       << both;
+}
+
+TEST_P(Messages, of_nobody_end_at_the_deadline_and_name_the_tag) {
+  auto impatient = setup();
+  impatient.options.timeout = 100ms;
+  const auto errors = test::try_local(
+      2,
+      [](Communicator& c) {
+        Numbers in(16);
+        int source = -1;
+        c.wait(from_anyone(c, in, source, 77));
+      },
+      impatient);
+  ASSERT_TRUE(errors[0] && errors[1]);
+  for (const auto& error : errors) EXPECT_EQ(error->code(), Errc::timeout);
+  const std::string both = std::string(errors[0]->what()) + errors[1]->what();
+  EXPECT_NE(both.find("receiving 64 bytes from any rank with tag 77"), std::string::npos) << both;
 }
 
 TEST_P(Messages, to_ranks_that_do_not_exist_are_refused_and_nothing_is_lost) {

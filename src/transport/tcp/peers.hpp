@@ -41,6 +41,13 @@ class Peers {
   /// A data connection to `peer` has ended. Pending: the control connection will tell why, or the
   /// peer has left and nothing more was `awaited` from it.
   Progress ended(int peer, bool awaited) noexcept;
+  /// The connection by which messages come from `peer` has ended: all it sent has been received.
+  void drained(int peer) noexcept { state(peer).drained = true; }
+  /// In good order, and nothing of it is on its way.
+  [[nodiscard]] bool has_left(int peer) const noexcept {
+    const auto& other = states_[static_cast<std::size_t>(peer)];
+    return other.left.has_value() && other.drained;
+  }
   /// `peer` was found in another operation: finds out in which, and poisons.
   Progress mismatched(int peer) noexcept;
   /// The first reason is everybody's; every later one is dropped.
@@ -71,6 +78,7 @@ class Peers {
   struct State {
     bool open = false;  // the connection is usable
     bool gone = false;  // its end was closed
+    bool drained = false;
     std::deque<std::vector<std::byte>> notices{};
     std::optional<std::uint32_t> left{};  // said goodbye after this operation
     std::uint32_t sequence = 0;           // the last operation it was seen in

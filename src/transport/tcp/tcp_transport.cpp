@@ -194,6 +194,7 @@ Progress TcpTransport::receive_frame(Transfer& transfer, std::span<std::byte> da
       waiter_.shut(from.in);
       return Progress::pending;
     case Connection::Io::ended:
+      if (transfer.channel == kMessageChannel) peers_.drained(transfer.peer);
       return ended(from, from.in, transfer.peer, transfer.awaited || from.is_receiving());
   }
   const auto got = from.payload(into);

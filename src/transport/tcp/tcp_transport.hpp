@@ -33,6 +33,7 @@ class TcpTransport final : public Transport {
     waiter_.also_wake_by(descriptor);
     return true;
   }
+  [[nodiscard]] bool has_left(int peer) const noexcept override { return peers_.has_left(peer); }
   Progress mismatched(int peer) noexcept override { return peers_.mismatched(peer); }
   [[nodiscard]] Failure failure() const override { return peers_.failure(); }
   [[nodiscard]] std::string who_is_late() const override { return peers_.who_is_late(); }

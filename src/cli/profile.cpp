@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <cerrno>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -91,8 +92,7 @@ void seal_folder(const std::string& folder) {
     if (entry.path().extension() == ".trace") trace::seal_file(entry.path().string());
 }
 
-void show(const std::string& folder, const Wanted& wanted) {
-  const auto profile = trace::summarize(read_folder(folder));
+void print_profile(const trace::Profile& profile, const Wanted& wanted) {
   fmt::print("{}", wanted.json ? profile_json(profile) : profile_text(profile, wanted.rows));
 }
 
@@ -104,8 +104,50 @@ int show_verb(int argc, char** argv) {
   app.add_option("--rows", wanted.rows, "how many sizes to list (12)");
   app.add_flag("--json", wanted.json, "everything, as one JSON document");
   if (const auto status = parse(app, argc, argv)) return *status;
-  show(wanted.folder, wanted);
+  print_profile(trace::summarize(read_folder(wanted.folder)), wanted);
   return kFine;
+}
+
+/// Makes the folder; gives back why there is no room in it. "": there is.
+std::string make_folder(const std::string& folder) {
+  std::error_code failed;
+  const bool is_new = fs::create_directories(folder, failed);
+  if (failed == std::errc::no_space_on_device || failed.value() == EDQUOT) return failed.message();
+  if (failed)
+    throw Error(Errc::system, fmt::format("cannot make {}: {}", folder, failed.message()));
+  auto reason = trace::why_no_room(folder);
+  if (is_new && !reason.empty()) fs::remove(folder, failed);
+  return reason;
+}
+
+/// The program is not told that its disk is full, so that it goes on as it would without us.
+void tell_no_room(const trace::Profile& profile, const std::string& folder) {
+  std::string reason;
+  std::size_t ranks = 0;
+  for (const auto& rank : profile.ranks)
+    if (const auto found = rank.info.find("no_room"); found != rank.info.end()) {
+      reason = found->second;
+      ++ranks;
+    }
+  if (ranks > 0)
+    fmt::print(stderr,
+               "sinew profile: no room in {} ({}): the later calls of {} of {} ranks are counted "
+               "but have no records\n",
+               folder, reason, ranks, profile.ranks.size());
+}
+
+/// What fails here is said, and no more: the exit status is the program's.
+void show_run(const std::string& folder, const Wanted& wanted) {
+  try {
+    seal_folder(folder);
+    const auto profile = trace::summarize(read_folder(folder));
+    tell_no_room(profile, wanted.folder);
+    print_profile(profile, wanted);
+    if (std::fflush(stdout) != 0)
+      throw Error(Errc::system, fmt::format("standard output: {}", std::strerror(errno)));
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "sinew profile: {}\n", error.what());
+  }
 }
 
 int profile_verb(Wanted wanted) {
@@ -113,7 +155,11 @@ int profile_verb(Wanted wanted) {
   check_rank_list(wanted.ranks);
   if (wanted.folder.empty()) wanted.folder = free_folder();
   const auto budget = parse_bytes(wanted.budget);
-  fs::create_directories(wanted.folder);
+  if (const auto reason = make_folder(wanted.folder); !reason.empty()) {
+    fmt::print(stderr, "sinew profile: no room in {} ({}): the program runs without the profiler\n",
+               wanted.folder, reason);
+    return run_command(wanted.command);
+  }
   const auto folder = fs::canonical(wanted.folder).string();
   for (const auto& entry : fs::directory_iterator(folder))
     if (entry.path().extension() == ".trace")
@@ -132,12 +178,7 @@ int profile_verb(Wanted wanted) {
   const auto& program = wanted.command.front();
   const auto launcher = launcher_of(program, version_of(program));
   const int status = run_command(with_variables(wanted.command, launcher, variables));
-  seal_folder(folder);
-  try {
-    show(folder, wanted);
-  } catch (const Error& error) {
-    fmt::print(stderr, "sinew profile: {}\n", error.what());
-  }
+  show_run(folder, wanted);
   fmt::print(stderr, "Profile in {}; again: sinew profile show {}\n", wanted.folder, wanted.folder);
   return status;
 }

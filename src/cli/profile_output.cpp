@@ -63,8 +63,12 @@ std::vector<int> ranks_to_write(const Profile& profile, const ProfileOutput& out
 void write_file(const std::string& path, const std::string& text) {
   std::ofstream file(path, std::ios::binary);
   file << text << std::flush;
-  if (!file)
-    throw Error(Errc::system, fmt::format("cannot write {}: {}", path, std::strerror(errno)));
+  if (!file) {
+    const int reason = errno;
+    std::error_code none;
+    std::filesystem::remove(path, none);  // half a report reads like a whole one
+    throw Error(Errc::system, fmt::format("cannot write {}: {}", path, std::strerror(reason)));
+  }
   fmt::print(stderr, "{}\n", path);
 }
 

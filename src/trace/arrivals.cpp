@@ -8,6 +8,7 @@
 namespace sinew::trace {
 std::string routine_name(const Trace& trace, const Key& key) {
   if (key.kind == static_cast<std::uint8_t>(EventKind::call)) {
+    if (key.operation == kOtherCalls) return "other calls";
     const auto note = trace.notes.find({NoteKind::routine, key.operation});
     return note != trace.notes.end() ? note->second : "routine " + std::to_string(key.operation);
   }

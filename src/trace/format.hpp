@@ -76,6 +76,9 @@ struct Key {
   friend bool operator==(const Key&, const Key&) = default;
 };
 
+/// The routine that readers give the calls of slot 1, whose own keys found no room.
+inline constexpr std::uint16_t kOtherCalls = 0xFFFF;
+
 /// A key with its counters. The first half never changes; the second is one cache line.
 struct alignas(64) Slot {
   std::uint8_t kind, dtype;

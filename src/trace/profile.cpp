@@ -76,6 +76,40 @@ bool has_even_clock(const RankProfile& rank) {
   return false;
 }
 
+/// Calls of nothing, which the profiler makes at its start to know its own cost.
+bool is_calibration(const Key& key) {
+  return key.kind == static_cast<std::uint8_t>(EventKind::call) && key.operation == 0;
+}
+
+bool is_other(const Key& key) {
+  return key.kind == static_cast<std::uint8_t>(EventKind::call) && key.operation == kOtherCalls;
+}
+
+/// What it has cost that the file could not grow as it should.
+std::vector<std::string> losses(const Trace& trace, const RankProfile& rank) {
+  std::uint64_t calls = 0, other = 0, kept = 0;
+  for (const auto& counter : trace.counters) {
+    if (!is_calibration(counter.key)) calls += counter.calls;
+    if (is_other(counter.key)) other += counter.calls;
+  }
+  for (const auto& call : trace.records)
+    if (!is_calibration(trace.counters[call.counter].key)) ++kept;
+  const auto found = rank.info.find("no_room");
+  const auto reason = found == rank.info.end() ? "" : fmt::format(" ({})", found->second);
+  std::vector<std::string> lost;
+  if (trace.lost_records)
+    lost.push_back(
+        fmt::format("no room for all records{}: {} of {} calls have one; counters are exact",
+                    reason, kept, calls));
+  if (other > 0)
+    lost.push_back(
+        fmt::format("no room for all counters{}: {} calls are counted together as 'other calls'",
+                    reason, other));
+  if (trace.lost_threads > 0)
+    lost.push_back(fmt::format("{} threads found no room and are missing", trace.lost_threads));
+  return lost;
+}
+
 void warn(Profile& profile, const Trace& trace, const RankProfile& rank) {
   const auto who =
       rank.rank >= 0 ? fmt::format("rank {}", rank.rank) : fmt::format("process {}", rank.process);
@@ -90,11 +124,8 @@ void warn(Profile& profile, const Trace& trace, const RankProfile& rank) {
         "{}: its host does not keep time by the processor's counter, as this profile does; times "
         "may be off, counts and bytes are not",
         who));
-  if (trace.lost_records)
-    profile.warnings.push_back(fmt::format("{}: no room for all records; counters are exact", who));
-  if (trace.lost_threads > 0)
-    profile.warnings.push_back(
-        fmt::format("{}: {} threads found no room and are missing", who, trace.lost_threads));
+  for (const auto& loss : losses(trace, rank))
+    profile.warnings.push_back(fmt::format("{}: {}", who, loss));
   for (const auto& problem : trace.problems)
     profile.warnings.push_back(fmt::format("{}: {}", who, problem));
 }
@@ -150,11 +181,6 @@ void add_waits(Profile& profile, std::vector<Trace>& traces) {
   }
   if (!waits.empty()) profile.clock_error_ns = clocks.error_ns;
   profile.clock_offset_ns = clocks.offset_ns;
-}
-
-/// Calls of nothing, which the profiler makes at its start to know its own cost.
-bool is_calibration(const Key& key) {
-  return key.kind == static_cast<std::uint8_t>(EventKind::call) && key.operation == 0;
 }
 
 /// The median distance of such calls; 0: there are none.

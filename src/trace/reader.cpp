@@ -8,6 +8,7 @@
 #include <fstream>
 
 #include <sinew/error.hpp>
+#include <sinew/trace.hpp>
 
 namespace sinew::trace {
 namespace {
@@ -183,6 +184,10 @@ class Reading {
     counter.key = {slot.kind,      slot.dtype,    slot.operation, slot.communicator, slot.bytes,
                    slot.sent,      slot.received, slot.peer,      slot.round,        slot.tag,
                    slot.algorithm, slot.channel,  slot.label,     slot.region};
+    if (slot.number == 1 && counter.key == Key{}) {
+      counter.key.kind = static_cast<std::uint8_t>(EventKind::call);
+      counter.key.operation = kOtherCalls;
+    }
     counter.thread = header.thread;
     counter.calls = slot.count;
     counter.sent = slot.count * slot.sent + slot.more_sent;

@@ -2,6 +2,7 @@
 
 #include <bit>
 #include <cstring>
+#include <utility>
 
 namespace sinew::trace {
 namespace {
@@ -98,7 +99,7 @@ Slot* ThreadLog::create(const Key& key) noexcept {
   if (slots_used_ == kSlotsPerBlock) {
     std::byte* const block = writer_.counters_block(thread_, static_cast<std::uint32_t>(keys_));
     if (block == nullptr) {
-      if (keys_ == 0) writer_.lost_thread();
+      if (keys_ == 0 && !std::exchange(lost_, true)) writer_.lost_thread();
       return nullptr;
     }
     slots_ = reinterpret_cast<Slot*>(block + sizeof(BlockHeader));

@@ -76,6 +76,7 @@ class ThreadLog {
   Slot* slots_ = nullptr;  // of the current block
   std::size_t slots_used_ = kSlotsPerBlock;
   Slot homeless_{};  // when not even the first block could be had
+  bool lost_ = false;
 };
 
 /// Sizes between two powers of two fall into four classes; the largest of each stands for it.

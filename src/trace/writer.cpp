@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <bit>
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 
 #include <sinew/error.hpp>
@@ -17,6 +18,10 @@ namespace sinew::trace {
 namespace {
 
 constexpr std::size_t kExtentBlocks = 16;  // taken from the file system at a time
+constexpr std::size_t kLeastBlocks = 3;    // file, notes, counters: less would tell nothing
+// Ready before a block of records is given out, so that a disk that is full costs records and not
+// the counters of calls, threads and names that are new after that.
+constexpr std::size_t kSpareBlocks = 8;
 constexpr std::uint64_t kCounterBytes = std::uint64_t{1} << 30U;  // address space besides records
 
 [[noreturn]] void refuse(const std::string& what, const std::string& path) {
@@ -43,23 +48,28 @@ void add_relaxed(std::uint64_t& counter) noexcept {
   std::atomic_ref(counter).fetch_add(1, std::memory_order_relaxed);
 }
 
-/// Takes disk space for these blocks. Written rather than set aside (fallocate), because the first
-/// store to a page that was only set aside takes file systems three times as long.
-bool write_zeros(int file, std::size_t begin, std::size_t end) noexcept {
+/// Takes disk space for these blocks and gives back how far it came; errno says why not further.
+/// Written rather than set aside (fallocate), because the first store to a page that was only set
+/// aside takes file systems three times as long.
+std::size_t write_zeros(int file, std::size_t begin, std::size_t end) noexcept {
   static const std::byte zeros[kBlockBytes] = {};
   rlimit limit{};
-  // Past the limit the process would be killed by a signal, and it is not ours.
-  if (::getrlimit(RLIMIT_FSIZE, &limit) == 0 && end * kBlockBytes > limit.rlim_cur) {
-    errno = EFBIG;
-    return false;
-  }
-  for (auto at = begin; at < end; ++at) {
+  if (::getrlimit(RLIMIT_FSIZE, &limit) != 0) limit.rlim_cur = RLIM_INFINITY;
+  for (auto at = begin; at < end;) {
+    // Past the limit the process would be killed by a signal, and it is not ours.
+    if ((at + 1) * kBlockBytes > limit.rlim_cur) {
+      errno = EFBIG;
+      return at;
+    }
     const auto wrote = ::pwrite(file, zeros, sizeof zeros, static_cast<off_t>(at * kBlockBytes));
-    if (wrote == static_cast<ssize_t>(sizeof zeros)) continue;
-    if (wrote >= 0) errno = ENOSPC;
-    return false;
+    if (wrote < 0 && errno == EINTR) continue;
+    if (wrote != static_cast<ssize_t>(sizeof zeros)) {
+      if (wrote >= 0) errno = ENOSPC;
+      return at;
+    }
+    ++at;
   }
-  return true;
+  return end;
 }
 
 bool is_block(const std::byte* at) noexcept {
@@ -119,12 +129,11 @@ Writer::Writer(const WriterOptions& options) : options_(options) {
   }
   base_ = static_cast<std::byte*>(base);
   ::madvise(base_, most_blocks_ * kBlockBytes, MADV_DONTFORK);  // a child writes no trace of ours
-  if (block(BlockKind::file, 0, 0, 0) == nullptr) {
-    const int reason = errno;
+  if (block(BlockKind::file, 0, 0, 0) == nullptr || ready_blocks_ < kLeastBlocks) {
     ::munmap(base_, most_blocks_ * kBlockBytes);
     ::close(file_);
     ::unlink(options.path.c_str());
-    errno = reason;
+    errno = full_;
     refuse("no room for the trace", options.path);
   }
   auto& file = header();
@@ -172,23 +181,33 @@ bool Writer::grow(std::size_t blocks) noexcept {
   const std::lock_guard lock(growing_);
   const auto ready = ready_blocks_.load(std::memory_order_relaxed);
   if (blocks <= ready) return true;
-  if (blocks > most_blocks_) return false;
+  // Once full it stays so: asking at every call would cost the program more than records are worth.
+  if (blocks > most_blocks_ || full_.load(std::memory_order_relaxed) != 0) return false;
+  const int errno_of_caller = errno;
   const auto end = std::min(most_blocks_, std::max(blocks, ready + kExtentBlocks));
-  if (!write_zeros(file_, ready, end)) return false;
+  const auto reached = write_zeros(file_, ready, end);
+  if (reached < end) {
+    full_.store(errno, std::memory_order_relaxed);  // read by whoever was refused a block
+    // The beginning of a block would read as a file that was cut off; failing leaves just that.
+    [[maybe_unused]] const int cut = ::ftruncate(file_, static_cast<off_t>(reached * kBlockBytes));
+  }
 #ifdef MADV_POPULATE_WRITE
   // Only saves faults.
-  ::madvise(base_ + ready * kBlockBytes, (end - ready) * kBlockBytes, MADV_POPULATE_WRITE);
+  if (reached > ready)
+    ::madvise(base_ + ready * kBlockBytes, (reached - ready) * kBlockBytes, MADV_POPULATE_WRITE);
 #endif
-  ready_blocks_.store(end, std::memory_order_release);  // pairs with the acquire in block()
+  ready_blocks_.store(reached, std::memory_order_release);  // pairs with the acquire in block()
   if (ready > 0) keep_time();
-  return true;
+  errno = errno_of_caller;
+  return blocks <= reached;
 }
 
 std::byte* Writer::block(BlockKind kind, std::uint16_t thread, std::uint32_t first,
                          std::uint64_t stride) noexcept {
   if (closed_.load(std::memory_order_acquire)) return nullptr;  // pairs with close()
   const auto index = next_block_.fetch_add(1, std::memory_order_relaxed);
-  if (index >= ready_blocks_.load(std::memory_order_acquire) && !grow(index + 1)) {
+  const auto needed = index + 1 + (kind == BlockKind::records ? kSpareBlocks : 0);
+  if (needed > ready_blocks_.load(std::memory_order_acquire) && !grow(needed)) {
     // Given back if nobody took a later one; else it stays a hole, which readers skip.
     auto taken = index + 1;
     next_block_.compare_exchange_strong(taken, index, std::memory_order_relaxed);
@@ -208,15 +227,27 @@ std::byte* Writer::block(BlockKind kind, std::uint16_t thread, std::uint32_t fir
 }
 
 std::byte* Writer::counters_block(std::uint16_t thread, std::uint32_t first) noexcept {
-  return block(BlockKind::counters, thread, first, 0);
+  std::byte* const at = block(BlockKind::counters, thread, first, 0);
+  if (at == nullptr) note_full();
+  return at;
 }
 
 std::byte* Writer::records_block(std::uint16_t thread) noexcept {
   const auto budget = std::max<std::uint64_t>(options_.budget_bytes / kBlockBytes, 4);
   const auto stride = stride_of(record_blocks_.fetch_add(1, std::memory_order_relaxed), budget);
   std::byte* const at = stride == 0 ? nullptr : block(BlockKind::records, thread, 0, stride);
-  if (at == nullptr) add_relaxed(header().lost_records);
+  if (at == nullptr) {
+    add_relaxed(header().lost_records);
+    note_full();
+  }
   return at;
+}
+
+// Into the trace and at once: whatever ends the process, its reader knows why something is missing.
+void Writer::note_full() noexcept {
+  const int reason = full_.load(std::memory_order_relaxed);
+  if (reason == 0 || noted_full_.exchange(true, std::memory_order_relaxed)) return;
+  note(NoteKind::info, 0, std::string("no_room=") + std::strerror(reason));
 }
 
 void Writer::lost_thread() noexcept { add_relaxed(header().lost_threads); }
@@ -256,6 +287,17 @@ void Writer::close(bool in_order) noexcept {
   void* const nowhere = ::mmap(base_, most_blocks_ * kBlockBytes, PROT_READ | PROT_WRITE,
                                MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
   if (nowhere != MAP_FAILED) seal_blocks(file_);
+}
+
+std::string why_no_room(const std::string& folder) {
+  auto path = folder + "/.room-XXXXXX";
+  const int file = ::mkostemp(path.data(), O_CLOEXEC);
+  if (file < 0) return errno == ENOSPC || errno == EDQUOT ? std::strerror(errno) : "";
+  const bool fits = write_zeros(file, 0, kLeastBlocks) == kLeastBlocks;
+  const int reason = errno;
+  ::close(file);
+  ::unlink(path.c_str());
+  return fits ? "" : std::strerror(reason);
 }
 
 bool seal_file(const std::string& path) {

@@ -49,6 +49,7 @@ class Writer {
   std::byte* block(BlockKind kind, std::uint16_t thread, std::uint32_t first,
                    std::uint64_t stride) noexcept;
   bool grow(std::size_t blocks) noexcept;
+  void note_full() noexcept;
   [[nodiscard]] Moment moment() const noexcept;
   void measure_rate(FileHeader& header) const noexcept;
   [[nodiscard]] FileHeader& header() const noexcept {
@@ -61,6 +62,8 @@ class Writer {
   std::size_t most_blocks_ = 0;
   std::atomic<std::size_t> next_block_{0};
   std::atomic<std::size_t> ready_blocks_{0};  // with disk space and pages
+  std::atomic<int> full_{0};                  // errno of what kept the file from growing
+  std::atomic<bool> noted_full_{false};
   std::atomic<std::uint64_t> record_blocks_{0};
   std::atomic<std::uint16_t> threads_{0};
   std::atomic<bool> closed_{false};
@@ -73,6 +76,10 @@ class Writer {
 /// The stride of the n-th of `budget` blocks of records: the first half keeps every record, each
 /// half of what is left then one of sixteen times as many. 0: nothing is left.
 std::uint64_t stride_of(std::uint64_t block, std::uint64_t budget) noexcept;
+
+/// Why a folder has no room for a trace, such as "No space left on device". "": it has, or
+/// something else is wrong with it, which making a trace will tell.
+std::string why_no_room(const std::string& folder);
 
 /// Checksums the file of a process that died, so that later damage shows. True: it was open.
 bool seal_file(const std::string& path);

@@ -6,7 +6,7 @@ endif()
 find_package(Python3 REQUIRED COMPONENTS Interpreter)
 set(here ${CMAKE_CURRENT_LIST_DIR})
 set(programs ${here}/../programs)
-set(profile_tests profile_test profile_edges_test mpitrace_files_test)
+set(profile_tests profile_test profile_edges_test full_disk_test mpitrace_files_test)
 
 # An MPI that nobody knows, and something that is called NCCL.
 add_library(odd_mpi SHARED ${here}/odd_mpi.cpp)

@@ -128,6 +128,21 @@ void call_until_the_end(const char* path, const std::string& how, int microsecon
   }
 }
 
+// So many equal calls, then one each of so many kinds; rank 0 says what came of them. With `how` it
+// ends right after that.
+void many_calls(int calls, int kinds, const std::string& how) {
+  double value = 1, sum = 0, total = 0;
+  for (int i = 0; i < calls; ++i) {
+    MPI_Allreduce(&value, &sum, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+    total += sum;
+  }
+  std::vector<char> bytes(static_cast<std::size_t>(kinds), static_cast<char>(rank + 1));
+  for (int i = 1; i <= kinds; ++i) MPI_Bcast(bytes.data(), i, MPI_CHAR, 0, MPI_COMM_WORLD);
+  if (rank == 0) std::printf("total %.0f, last %d\n", total, bytes.back());
+  std::fflush(stdout);
+  if (!how.empty()) end_badly(how);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -153,11 +168,13 @@ int main(int argc, char** argv) {
     MPI_Pcontrol(1);
     training_steps(number);
     MPI_Pcontrol(0);
+  } else if (mode == "many" && argc > 3) {
+    many_calls(number, std::atoi(argv[3]), argc > 4 ? argv[4] : "");
   } else if (mode == "forever" && argc > 2) {
     call_until_the_end(argv[2], argc > 4 ? argv[3] : "", argc > 4 ? std::atoi(argv[4]) : 0);
   } else {
     end_badly(mode);
   }
   MPI_Finalize();
-  return mode == "status" ? 3 : 0;
+  return mode == "status" || mode == "many" ? 3 : 0;
 }

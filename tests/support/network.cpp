@@ -32,6 +32,8 @@ void write_file(const char* path, const std::string& text) {
   ::close(file);
 }
 
+}  // namespace
+
 bool leave(int spaces) {
   if (::unshare(spaces) == 0) return true;
   const auto uid = ::geteuid(), gid = ::getegid();
@@ -41,6 +43,8 @@ bool leave(int spaces) {
   write_file("/proc/self/gid_map", fmt::format("0 {} 1", gid));
   return true;
 }
+
+namespace {
 
 bool raise_loopback() {
   const int socket = ::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);

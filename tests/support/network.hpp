@@ -7,6 +7,10 @@
 
 namespace sinew::test {
 
+/// This process goes on in name spaces of its own (CLONE_NEWNS, ...), as their root. False: the
+/// system allows no such thing.
+bool leave(int spaces);
+
 /// Runs `body` in a child process with a network of its own, loopback up; gives back what it says
 /// ("": all well). Where the system allows no such thing: "skip: " and why.
 std::string in_own_network(const std::function<std::string()>& body);

@@ -9,12 +9,14 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <iterator>
 #include <numeric>
 #include <thread>
 
 #include <sinew/error.hpp>
 #include "support/program.hpp"
+#include "trace/profile.hpp"
 #include "trace/reader.hpp"
 #include "trace/recorder.hpp"
 
@@ -269,26 +271,100 @@ TEST_F(TraceFile, cannot_be_made_where_nothing_can_be_written) {
   }
 }
 
-TEST_F(TraceFile, a_full_disk_costs_records_not_counts) {
-  constexpr std::uint32_t kCalls = 100'000;
-  // The limit on file sizes stands for the disk: both refuse to grow the file.
+/// Runs `body` in a process whose files may have so many blocks. The limit stands for the disk:
+/// both refuse to grow the file.
+int with_room_for(std::size_t blocks, const std::function<void()>& body) {
   const pid_t child = ::fork();
   if (child == 0) {
-    const rlimit limit{32 * kBlockBytes, 32 * kBlockBytes};
+    const rlimit limit{blocks * kBlockBytes, blocks * kBlockBytes};
     ::setrlimit(RLIMIT_FSIZE, &limit);
-    {
-      Recorder recorder({.path = path()});
-      for (std::uint32_t i = 0; i < kCalls; ++i) recorder.on_event(event_of(i % 10, i));
-    }
+    body();
     ::_exit(0);
   }
   int status = -1;
   ::waitpid(child, &status, 0);
+  return status;
+}
+
+TEST_F(TraceFile, a_full_disk_costs_records_not_counts) {
+  constexpr std::uint32_t kCalls = 100'000, kKinds = 900;
+  const int status = with_room_for(30, [&] {  // not a multiple of what the file grows by
+    Recorder recorder({.path = path()});
+    for (std::uint32_t i = 0; i < kCalls; ++i) recorder.on_event(event_of(i % 10, i));
+    for (std::uint32_t i = 0; i < kKinds; ++i) recorder.on_event(event_of(1000 + i, i));
+  });
   ASSERT_EQ(status, 0);
   const auto trace = read_trace_file(path());
   EXPECT_TRUE(trace.lost_records);
-  EXPECT_EQ(calls_in(trace), kCalls);
+  EXPECT_EQ(calls_in(trace), kCalls + kKinds);
+  EXPECT_EQ(trace.counters.size(), 1 + 10 + kKinds) << "those that are new then have their own";
   EXPECT_TRUE(trace.closed);
+  const auto profile = summarize({trace});
+  EXPECT_EQ(profile.ranks[0].info.at("no_room"), "File too large");
+  ASSERT_EQ(profile.warnings.size(), 1U);
+  EXPECT_TRUE(test::has(profile.warnings[0], "(File too large)")) << profile.warnings[0];
+  EXPECT_TRUE(test::has(profile.warnings[0],
+                        std::to_string(trace.records.size()) + " of 100900 calls have one"))
+      << profile.warnings[0];
+}
+
+TEST_F(TraceFile, kinds_of_calls_without_room_are_other_calls) {
+  constexpr std::uint32_t kKinds = 3000;
+  ASSERT_EQ(with_room_for(12,
+                          [&] {
+                            Recorder recorder({.path = path()});
+                            for (std::uint32_t i = 0; i < kKinds; ++i)
+                              recorder.on_event(event_of(i, i));
+                          }),
+            0);
+  const auto trace = read_trace_file(path());
+  EXPECT_EQ(calls_in(trace), kKinds);
+  const auto profile = summarize({trace});
+  const auto& routines = profile.routines;
+  ASSERT_EQ(routines.count("other calls"), 1U);
+  EXPECT_EQ(routines.at("other calls").calls + routines.at("send").calls, kKinds);
+  EXPECT_EQ(profile.ranks[0].all.sent, std::uint64_t{kKinds} * (kKinds - 1) / 2);
+  ASSERT_EQ(profile.warnings.size(), 2U);
+  EXPECT_TRUE(test::has(profile.warnings[1], "'other calls'")) << profile.warnings[1];
+}
+
+TEST_F(TraceFile, threads_without_room_are_counted_once) {
+  constexpr std::size_t kThreads = 30;
+  ASSERT_EQ(with_room_for(12,
+                          [&] {
+                            Recorder recorder({.path = path()});
+                            std::vector<std::thread> threads;
+                            for (std::size_t i = 0; i < kThreads; ++i)
+                              threads.emplace_back([&] {
+                                for (std::uint32_t k = 0; k < 100; ++k)
+                                  recorder.on_event(event_of(k % 3, k));
+                              });
+                            for (auto& thread : threads) thread.join();
+                          }),
+            0);
+  const auto trace = read_trace_file(path());
+  EXPECT_GT(trace.lost_threads, 0U);
+  EXPECT_LT(trace.lost_threads, kThreads);
+  EXPECT_EQ(calls_in(trace), 100 * (kThreads - trace.lost_threads));
+}
+
+TEST_F(TraceFile, needs_room_for_three_blocks) {
+  ASSERT_EQ(with_room_for(3, [&] { Recorder recorder({.path = path()}); }), 0);
+  EXPECT_EQ(read_trace_file(path()).closed, true);
+  EXPECT_EQ(why_no_room(folder_), "");
+  ASSERT_EQ(with_room_for(2,
+                          [&] {
+                            if (why_no_room(folder_) != "File too large") ::_exit(1);
+                            try {
+                              Recorder recorder({.path = path("b.trace")});
+                              ::_exit(2);
+                            } catch (const Error& error) {
+                              if (!test::has(error.what(), "b.trace: File too large")) ::_exit(3);
+                            }
+                          }),
+            0);
+  EXPECT_FALSE(std::filesystem::exists(path("b.trace")));
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder_), {}), 1);
 }
 
 TEST_F(TraceFile, is_read_alike_by_a_reader_written_from_its_description) {

@@ -119,7 +119,7 @@ void write_files(const Files& files, const std::string& folder) {
   if (folder.empty())
     throw Error(Errc::invalid_argument, "that is several files; say where they go: -o FOLDER");
   std::filesystem::create_directories(folder);
-  for (const auto& [name, text] : files) write_file(folder + "/" + name, text);
+  for (const auto& [name, text] : files) write_file(fmt::format("{}/{}", folder, name), text);
 }
 
 }  // namespace

@@ -1,5 +1,7 @@
 // The profiler on a disk that is full, from the beginning, midway or when the report is written:
 // the program does what it does without, one line says what is missing, and the rest can be read.
+#include <algorithm>
+#include <filesystem>
 #include <map>
 #include <optional>
 #include <set>
@@ -124,6 +126,13 @@ TEST_P(FullDisk, midway_records_end_and_counters_go_on) {
   EXPECT_TRUE(has(report.out, "Allreduce")) << report.out;
 }
 
+bool has_traces(const std::string& folder) {
+  if (!std::filesystem::exists(folder)) return false;
+  const std::filesystem::directory_iterator files(folder);
+  return std::any_of(begin(files), end(files),
+                     [](const auto& file) { return file.path().extension() == ".trace"; });
+}
+
 TEST_P(FullDisk, with_room_for_some_ranks_or_blocks_only_the_program_runs_all_the_same) {
   const auto bare = run(program(2));
   for (const std::size_t blocks : {2, 3, 5, 9, 17}) {
@@ -134,7 +143,8 @@ TEST_P(FullDisk, with_room_for_some_ranks_or_blocks_only_the_program_runs_all_th
     EXPECT_EQ(ran.status, bare.status) << ran.err;
     EXPECT_TRUE(ran.out.starts_with(bare.out)) << ran.out;
     EXPECT_GE(said(ran.err, folder_).size(), 1U) << ran.err;
-    if (!std::filesystem::exists(folder_)) continue;
+    // Ranks that take the last blocks from each other may both find too few.
+    if (!has_traces(folder_)) continue;
     const auto profile = shown();
     std::uint64_t calls = 0;
     for (const auto& row : profile["routines"])

@@ -63,7 +63,8 @@ def different_order(sinew_torch):
     return None
 
 
-def too_late(sinew_torch):
+def impatiently(sinew_torch, operation):
+    """What rank 0 is told of an operation that rank 1 takes no part in, and after how long."""
     from datetime import timedelta
     group = dist.new_group([0, 1], timeout=timedelta(seconds=1))
     if dist.get_rank() == 1:
@@ -71,24 +72,18 @@ def too_late(sinew_torch):
         return None
     begin = time.monotonic()
     try:
-        dist.all_reduce(torch.ones(4), group=group)
+        operation(group)
     except sinew_torch.SinewError as error:
         return dict(told(error), after=time.monotonic() - begin)
     return None
+
+
+def too_late(sinew_torch):
+    return impatiently(sinew_torch, lambda group: dist.all_reduce(torch.ones(4), group=group))
 
 
 def nobody_sends(sinew_torch):
-    from datetime import timedelta
-    group = dist.new_group([0, 1], timeout=timedelta(seconds=1))
-    if dist.get_rank() == 1:
-        time.sleep(2.5)
-        return None
-    begin = time.monotonic()
-    try:
-        dist.recv(torch.ones(4), group=group, tag=7)
-    except sinew_torch.SinewError as error:
-        return dict(told(error), after=time.monotonic() - begin)
-    return None
+    return impatiently(sinew_torch, lambda group: dist.recv(torch.ones(4), group=group, tag=7))
 
 
 def all_others_leave(sinew_torch):

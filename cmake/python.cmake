@@ -71,6 +71,9 @@ function(sinew_python_module target package module)
   target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR}/src)
   target_include_directories(${target} SYSTEM PRIVATE ${SINEW_PYTHON_INCLUDE})
   target_link_libraries(${target} PRIVATE sinew sinew_warnings fmt::fmt)
+  # Nobody needs what comes out of archives, and torch has some of it too: compilers whose libstdc++
+  # is an archive would mix its streams with those of the library that torch has loaded.
+  target_link_options(${target} PRIVATE -Wl,--exclude-libs,ALL)
   file(MAKE_DIRECTORY ${SINEW_PYTHON_PACKAGES}/${package})
   file(GLOB files CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/python/${package}/*)
   foreach(file IN LISTS files)

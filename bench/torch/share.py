@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 """What communication takes of a step of DDP over sinew: bench/torch/share.py -o FILE.json
 
-The same model with four ways to end a step, taking turns: without any communication (no_sync), the
-dense allreduce, and Ok-Topk that selects on the host or where the gradients are. Prints two shares
-of a step, medians over rounds: what each way adds to computing alone, and what it spends in
-collectives, waiting for others included. Dense gradients go in buckets of 25 MB, as they come, and
-compressed ones in one of each kind. --cuda: on a GPU that all processes share.
+The same model with several ways to end a step, taking turns: without any communication (no_sync),
+the dense allreduce as DDP has it and as it is without a device that ranks share, and Ok-Topk that
+selects on the host or where the gradients are. Prints two shares of a step, medians over rounds:
+what each way adds to computing alone, and, of ways that are hooks, what it spends in collectives,
+waiting for others included. Dense gradients go in buckets of 25 MB, as they come, and compressed
+ones in one of each kind. --cuda: on a GPU that all processes share.
 """
 
 import argparse
@@ -19,7 +20,7 @@ import time
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from against_gloo import lstman4, mlp, start_ranks
 
-WAYS = ("alone", "dense", "oktopk on the host", "oktopk")
+WAYS = ("alone", "no hook", "dense", "oktopk on the host", "oktopk")
 
 
 class Trainee:

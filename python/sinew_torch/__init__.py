@@ -65,6 +65,12 @@ def abort(group=None):
     _backend.abort(_group(group))
 
 
+def sums_on_device(group=None):
+    """How many all_reduce sums of CUDA tensors were added up on a GPU that all ranks share, without
+    a way through the host."""
+    return _backend.sums_on_device(_group(group))
+
+
 _register()
 
 from . import hooks, trace
@@ -72,4 +78,4 @@ from . import hooks, trace
 if os.environ.get("SINEW_TRACE"):
     trace.watch_all()
 
-__all__ = ["SinewError", "abort", "errors", "hooks", "trace"]
+__all__ = ["SinewError", "abort", "errors", "hooks", "sums_on_device", "trace"]

@@ -250,6 +250,7 @@ Environment read_environment(const Variables& variables) {
   environment.trial_calls = checked_trial_calls(
       reader.number("SINEW_TRIAL", 0, kMostTrialCalls).value_or(0), "SINEW_TRIAL");
   environment.tls = reader.number("SINEW_TLS", 0, 1) == 1;
+  environment.shared_device = reader.number("SINEW_SHARED_DEVICE", 0, 1) != 0;
   environment.runtime_folder = reader.text("XDG_RUNTIME_DIR");
   const auto places = find_places(reader);
   if (places.empty()) return environment;

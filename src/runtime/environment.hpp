@@ -33,6 +33,7 @@ struct Environment {
   std::string model;           // a file that algorithms are chosen by, or ""
   int trial_calls = 0;         // of each kind that try two algorithms; 0: none
   bool tls = false;            // over sockets
+  bool shared_device = true;   // whether sums may stay on a GPU that all ranks share
   std::string runtime_folder;  // for files of this user only, gone after the last log-out
   int pmi_descriptor = -1;     // of a process manager that speaks PMI-1; -1: none
   bool has_pmix = false;       // whether a PMIx server waits for this process

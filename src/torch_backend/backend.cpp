@@ -2,6 +2,7 @@
 
 #include <sinew/communicator.hpp>
 #include "runtime/connect.hpp"
+#include "runtime/environment.hpp"
 #include "torch_backend/arguments.hpp"
 #include "torch_backend/job_trace.hpp"
 #include "torch_backend/torch_store.hpp"
@@ -54,13 +55,13 @@ Backend::Backend(const c10::intrusive_ptr<c10d::Store>& store, int rank, int siz
 #endif
 }
 
-// Whoever hears of the end of an operation may need Python, which the caller may hold.
+// The lane goes first: what it still runs uses the rest. Whoever hears of the end of an operation
+// may need Python, which the caller may hold.
 Backend::~Backend() {
-  if (Py_IsInitialized() != 0 && PyGILState_Check() != 0) {
-    auto* const held = PyEval_SaveThread();
-    lane_.reset();
-    PyEval_RestoreThread(held);
-  }
+  const bool holds = Py_IsInitialized() != 0 && PyGILState_Check() != 0;
+  auto* const held = holds ? PyEval_SaveThread() : nullptr;
+  lane_.reset();
+  if (holds) PyEval_RestoreThread(held);
 }
 
 void Backend::abort() { lane_->abort(c10::str("rank ", getRank(), " aborted the group")); }
@@ -70,6 +71,12 @@ void Backend::shutdown() {
   issue(std::move(last), [](Communicator&, std::vector<Staged>&) {
     return Request{};
   })->wait(kNoTimeout);
+}
+
+std::uint64_t Backend::sums_on_device() const {
+  std::uint64_t sums = 0;
+  for (const auto& [index, device] : shared_devices_) sums += device->sums();
+  return sums;
 }
 
 SideStream* Backend::side_of(const Tensors& tensors) {
@@ -148,13 +155,42 @@ WorkPtr Backend::issue_call(Job job, Call call, std::vector<std::size_t> counts,
                });
 }
 
+// Whether ranks share the device they find out when it is this one's turn: until then nothing is
+// copied to the host.
+WorkPtr Backend::issue_device_sum(Job job, const Call& call, std::shared_ptr<SharedDevice> device,
+                                  const at::Tensor& tensor) {
+  tensor.record_stream(job.side->stream());
+  auto* const side = job.side;
+  const auto timeout = job.timeout;
+  return issue(std::move(job), [call, tensor, device = std::move(device), side, timeout](
+                                   Communicator& communicator, std::vector<Staged>&) {
+    if (device->sum(communicator, tensor, *side, timeout)) return Request{};
+    auto staged = to_combine({tensor}, Staged::Use::both, side);
+    side->synchronize();
+    auto now = call;
+    now.options.timeout = timeout;
+    now.input = now.output = staged.data();
+    communicator.run(now);
+    const c10::StreamGuard on(side->stream());
+    staged.write_back();
+    return Request{};
+  });
+}
+
 WorkPtr Backend::allreduce(Tensors& tensors, const c10d::AllreduceOptions& options) {
   const auto& tensor = only(tensors, "all_reduce");
   const auto call = call_to_combine(Collective::allreduce, tensor.scalar_type(), tensor.numel(),
                                     options.reduceOp, "all_reduce");
   auto work = job(c10d::OpType::ALLREDUCE, "all_reduce", options.timeout, tensors);
-  work.staged.push_back(to_combine(tensors, Staged::Use::both, work.side));
   work.waited_for = is_waited_for(options);
+  if (work.side != nullptr && options.reduceOp == c10d::ReduceOp::SUM) {
+    auto& device = shared_devices_[tensor.device().index()];
+    if (device == nullptr)
+      device = std::make_shared<SharedDevice>(
+          tensor.device(), read_environment(process_environment()).shared_device);
+    if (device->suits(tensor)) return issue_device_sum(std::move(work), call, device, tensor);
+  }
+  work.staged.push_back(to_combine(tensors, Staged::Use::both, work.side));
   return issue_call(std::move(work), call);
 }
 

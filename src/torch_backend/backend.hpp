@@ -2,6 +2,7 @@
 // source for torch 1.13, where a backend is a ProcessGroup, and 2.x, where it is a Backend.
 #pragma once
 
+#include "torch_backend/shared_device.hpp"
 #include "torch_backend/work.hpp"
 
 #if __has_include(<torch/csrc/api/include/torch/version.h>)
@@ -86,6 +87,9 @@ class Backend final : public BackendBase {
   /// After what was issued.
   void shutdown();
 
+  /// How many sums of CUDA tensors stayed on a device that all ranks share.
+  [[nodiscard]] std::uint64_t sums_on_device() const;
+
   /// What one operation touches, and what of it is waited for.
   struct Job {
     c10d::OpType type{};
@@ -106,6 +110,8 @@ class Backend final : public BackendBase {
   SideStream* side_of(const Tensors& tensors);
 
  private:
+  WorkPtr issue_device_sum(Job job, const Call& call, std::shared_ptr<SharedDevice> device,
+                           const at::Tensor& tensor);
   WorkPtr issue_call(Job job, Call call, std::vector<std::size_t> counts = {},
                      std::vector<std::size_t> recv_counts = {});
   [[nodiscard]] Job job(c10d::OpType type, std::string name, std::chrono::milliseconds timeout,
@@ -114,6 +120,7 @@ class Backend final : public BackendBase {
   std::chrono::milliseconds timeout_;
   std::shared_ptr<Lane> lane_;
   std::map<c10::DeviceIndex, SideStream> sides_;
+  std::map<c10::DeviceIndex, std::shared_ptr<SharedDevice>> shared_devices_;
   std::atomic<std::uint64_t> issued_{0};
 };
 

@@ -243,6 +243,7 @@ void define_module(py::module_& m) {
   m.doc() = "The torch.distributed backend `sinew`; use it by `import sinew_torch`.";
   m.def("create", &create, py::arg("store"), py::arg("rank"), py::arg("size"), py::arg("timeout"));
   m.def("abort", [](const BasePtr& group) { ours(group)->abort(); });
+  m.def("sums_on_device", [](const BasePtr& group) { return ours(group)->sums_on_device(); });
   m.def("stop_all", &Lane::stop_all, py::call_guard<py::gil_scoped_release>());
   m.def("is_ours",
         [](const BasePtr& group) { return dynamic_cast<Backend*>(group.get()) != nullptr; });

@@ -74,6 +74,12 @@ TEST(Environment, tls_is_on_or_off) {
   EXPECT_TRUE(has(refusal({{"SINEW_TLS", "yes"}}), "SINEW_TLS='yes'"));
 }
 
+TEST(Environment, a_shared_device_is_used_unless_told_otherwise) {
+  EXPECT_TRUE(read_environment(kSinew).shared_device);
+  EXPECT_TRUE(read_environment(with(kSinew, {{"SINEW_SHARED_DEVICE", "1"}})).shared_device);
+  EXPECT_FALSE(read_environment(with(kSinew, {{"SINEW_SHARED_DEVICE", "0"}})).shared_device);
+}
+
 TEST(Environment, trials_have_two_calls_or_more) {
   EXPECT_EQ(read_environment(kSinew).trial_calls, 0);
   EXPECT_EQ(read_environment(with(kSinew, {{"SINEW_TRIAL", ""}})).trial_calls, 0);

@@ -2,8 +2,8 @@
 """Predicted against measured: calibrates, then measures again with ranks of their own.
 
 Usage: predicted.py SINEW [--print]. Keeps JSON in bench/results/predicted-*.json and prints the
-table of docs/performance.md; --print only prints it from what is there. Takes a minute on a machine
-where nothing else runs.
+table of docs/performance.md; --print only prints it from what is there. Takes four minutes on a
+machine where nothing else runs.
 """
 import json
 import pathlib

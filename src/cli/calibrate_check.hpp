@@ -10,10 +10,14 @@
 
 namespace sinew {
 
+/// Times that whole collectives are timed, by other ranks each: how pages and connections happened
+/// to fall is of the ranks, and a prediction is for ranks that are yet to start.
+constexpr std::size_t kWholeSets = 3;
+
 /// Every algorithm of four collectives at about these sizes, those up to `most`.
 std::vector<Experiment> whole_collectives(int ranks, double most, std::span<const double> sizes);
 
-/// Measured over predicted, an algorithm a row, a size a column.
+/// Measured over predicted, an algorithm a row, a size a column; of many sizes some.
 void print_ratios(const Network& network, std::span<const Timing> timings);
 
 /// Times whole collectives in ranks of their own and says how far the model in `file` is off and

@@ -101,6 +101,11 @@ Story predicted(const Asked& asked) {
       "{:.2f} times what nothing can beat.",
       answer.alpha * 100, answer.beta * 100, answer.gamma * 100, answer.wait * 100,
       answer.ratio_to_bound());
+  if (answer.correction != 1)
+    story.consists_of += fmt::format(
+        " Whole calls took {:.2f} times as long as their parts when this network was calibrated: "
+        "the time above has that in it, the chain does not.",
+        answer.correction);
   return story;
 }
 

@@ -104,6 +104,13 @@ std::vector<std::string> warnings_of(const std::vector<Point>& points) {
   return all;
 }
 
+bool is_corrected(const std::vector<Point>& points) {
+  return std::any_of(points.begin(), points.end(), [](const Point& point) {
+    return std::any_of(point.answers.begin(), point.answers.end(),
+                       [](const Prediction& answer) { return answer.correction != 1; });
+  });
+}
+
 Json answer_json(Collective collective, const Prediction& answer) {
   const auto us = [](double ps) { return ps / 1e6; };
   return {{"collective", name(collective)},
@@ -129,9 +136,13 @@ void print_json(Collective collective, const std::vector<Point>& points, const N
   Json results = Json::array();
   for (const auto& point : points)
     for (const auto& answer : point.answers) results.push_back(answer_json(collective, answer));
-  const Json document{{"schema", "sinew-predict"},       {"version", 1},
-                      {"sinew", SINEW_VERSION},          {"network", network.name},
-                      {"warnings", warnings_of(points)}, {"results", std::move(results)}};
+  const Json document{{"schema", "sinew-predict"},
+                      {"version", 1},
+                      {"sinew", SINEW_VERSION},
+                      {"network", network.name},
+                      {"corrected", is_corrected(points)},
+                      {"warnings", warnings_of(points)},
+                      {"results", std::move(results)}};
   fmt::print("{}\n", document.dump(1));
 }
 
@@ -207,6 +218,11 @@ void print_text(Collective collective, const std::vector<Point>& points, const N
                                          "beta, gamma and waiting on the longest chain.",
                                          describe(network)),
                              79));
+  if (is_corrected(points))
+    fmt::print("{}\n", wrapped(fmt::format("Corrected by what whole calls of {} ranks took when it "
+                                           "was calibrated.",
+                                           network.provenance.ranks),
+                               79));
   if (const auto idle = idle_inputs(points); !idle.empty())
     fmt::print("{}\n", wrapped(fmt::format("Without effect here: {}.", fmt::join(idle, ", ")), 79));
 }

@@ -129,7 +129,8 @@ std::optional<double> predicted_ps(const Network& network, int ranks, const Expe
   auto workload = workload_of(algorithm, place, what.bytes);
   workload.in_place =
       what.collective == Collective::allreduce || what.collective == Collective::broadcast;
-  return static_cast<double>(simulate(workload, network).end.at);
+  return static_cast<double>(simulate(workload, network).end.at) *
+         correction(network, algorithm, ranks, what.bytes).value_or(1);
 }
 
 }  // namespace
@@ -188,20 +189,21 @@ double switch_ps(const Network& network, int ranks, int cores, std::span<const T
   return found[found.size() / 2];
 }
 
-std::vector<double> deviations(const Network& network, int ranks, std::span<const Timing> timings) {
-  std::vector<double> ratios;
-  for (const auto& timing : timings)
-    if (const auto predicted = predicted_ps(network, ranks, timing.what); predicted.value_or(0) > 0)
-      ratios.push_back(timing.ps / *predicted);
-  std::sort(ratios.begin(), ratios.end());
+std::vector<MeasuredRatio> compare(const Network& network, int ranks,
+                                   std::span<const Timing> timings) {
+  std::vector<MeasuredRatio> ratios;
+  for (const auto& [what, ps, noise] : timings)
+    if (const auto predicted = predicted_ps(network, ranks, what); predicted.value_or(0) > 0)
+      ratios.push_back({what.collective, what.algorithm, what.bytes, ps / *predicted});
   return ratios;
 }
 
-ErrorBar error_bar(std::span<const double> deviations) {
+ErrorBar error_bar(std::vector<double> deviations) {
   if (deviations.empty()) return {};
+  std::sort(deviations.begin(), deviations.end());
   constexpr double kRoom = 1.05;  // two runs of the same thing differ by as much
   const auto last = deviations.size() - 1;
-  const auto tail = static_cast<std::size_t>(0.05 * static_cast<double>(last));
+  const auto tail = static_cast<std::size_t>(0.025 * static_cast<double>(last));
   return {std::min(1.0, deviations[tail]) / kRoom, std::max(1.0, deviations[last - tail]) * kRoom};
 }
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include <sinew/algorithms.hpp>
+#include "model/correction.hpp"
 #include "model/fit.hpp"
 
 namespace sinew {
@@ -46,12 +47,14 @@ Network derive(const Measurements& measured);
 /// value with which the law of crowded hosts (crowding.hpp) explains them best.
 double switch_ps(const Network& network, int ranks, int cores, std::span<const Timing> timings);
 
-/// Measured over predicted time of each timing, ascending. Timings of algorithms that the network
-/// has no costs for are left out.
-std::vector<double> deviations(const Network& network, int ranks, std::span<const Timing> timings);
+/// Measured over predicted time of each timing, in their order. Timings of algorithms that the
+/// network has no costs for are left out.
+std::vector<MeasuredRatio> compare(const Network& network, int ranks,
+                                   std::span<const Timing> timings);
 
-/// The error bar that holds nine of ten deviations, with a little room; and their median error.
-ErrorBar error_bar(std::span<const double> deviations);
+/// The error bar that holds 19 of 20 deviations with a little room, so nine of ten of others; and
+/// their median error.
+ErrorBar error_bar(std::vector<double> deviations);
 double median_error(std::span<const double> deviations);
 
 }  // namespace sinew

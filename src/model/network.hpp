@@ -6,7 +6,9 @@
 #include <optional>
 #include <string>
 #include <tuple>
+#include <vector>
 
+#include <sinew/types.hpp>
 #include "model/curve.hpp"
 #include "model/topology.hpp"
 
@@ -75,6 +77,19 @@ struct Cores {
   friend bool operator==(const Cores&, const Cores&) = default;
 };
 
+/// What an algorithm took as a whole, over what its parts add up to: model/correction.hpp.
+struct Correction {
+  struct Point {
+    double bytes = 0;   // of the larger user buffer
+    double factor = 1;  // on the time
+    friend bool operator==(const Point&, const Point&) = default;
+  };
+  Collective collective{};
+  std::string algorithm{};
+  std::vector<Point> points{};  // by size, ascending
+  friend bool operator==(const Correction&, const Correction&) = default;
+};
+
 struct Network {
   std::string name{};
   Curve one_way{};         // a message while its sender receives nothing
@@ -88,7 +103,9 @@ struct Network {
   Cores cores{};
   Noise noise{};
   Stragglers stragglers{};
-  ErrorBar error{};
+  std::vector<Correction> corrections{};  // for as many ranks as it was measured with
+  ErrorBar error{};                       // of what parts add up to
+  ErrorBar corrected_error{};             // where that was corrected
   Provenance provenance{};
   friend bool operator==(const Network&, const Network&) = default;
 };

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include <sinew/algorithms.hpp>
 #include <sinew/error.hpp>
 #include "base/text.hpp"
 #include "model/topology_file.hpp"
@@ -20,6 +21,41 @@ BoardCosts read_board(Section& board) {
   costs.publish = board.curve("publish");
   costs.gather = board.curve("gather");
   return costs;
+}
+
+std::vector<Correction> read_corrections(Section& top) {
+  std::vector<Correction> all;
+  for (auto& measured : top.tables("measured")) {
+    Correction one;
+    try {
+      one.collective = parse_collective(measured.text("collective"));
+      one.algorithm = find_algorithm(one.collective, measured.text("algorithm")).name;
+    } catch (const Error& error) {
+      measured.complain("algorithm", error.what());
+    }
+    for (auto& point : measured.tables("factors")) {
+      one.points.push_back({point.above_zero("bytes"), point.above_zero("factor")});
+      point.check();
+      if (one.points.size() > 1 && one.points.back().bytes <= one.points.end()[-2].bytes)
+        point.complain("bytes", "bytes must grow from entry to entry");
+    }
+    if (one.points.empty()) measured.complain("factors", "factors needs an entry: { bytes = 8, factor = 1 }");
+    measured.check();
+    all.push_back(std::move(one));
+  }
+  return all;
+}
+
+std::string corrections_text(const std::vector<Correction>& all) {
+  std::string text;
+  for (const auto& one : all) {
+    text += fmt::format("\n[[measured]]\ncollective = {}\nalgorithm = {}\nfactors = [\n",
+                        quoted(name(one.collective)), quoted(one.algorithm));
+    for (const auto& point : one.points)
+      text += fmt::format("  {{ bytes = {}, factor = {:.4g} }},\n", point.bytes, point.factor);
+    text += "]\n";
+  }
+  return text;
 }
 
 Provenance read_provenance(Section& from) {
@@ -79,8 +115,12 @@ Network read(const toml::table& document, std::string_view path) {
   if (error) {
     network.error.low = error.number("low_factor", 0, 1);
     network.error.high = error.number("high_factor", network.error.low, 1);
+    auto& corrected = network.corrected_error;
+    corrected.low = error.number("corrected_low_factor", 0, 1);
+    corrected.high = error.number("corrected_high_factor", corrected.low, 1);
   }
   if (provenance) network.provenance = read_provenance(provenance);
+  network.corrections = read_corrections(top);
   network.topology = read_topology(top, link);
   complete_link(network, document, path);
   read_disturbances(top, network);
@@ -157,8 +197,12 @@ std::string to_toml(const Network& network) {
     text += curve_text("publish", board->publish) + curve_text("gather", board->gather);
   }
   text += topology_text(network.topology) + disturbances_text(network);
+  text += corrections_text(network.corrections);
   text += fmt::format("\n[error]\nlow_factor = {}\nhigh_factor = {}\n", network.error.low,
                       network.error.high);
+  if (!network.corrections.empty())
+    text += fmt::format("corrected_low_factor = {}\ncorrected_high_factor = {}\n",
+                        network.corrected_error.low, network.corrected_error.high);
   const auto& from = network.provenance;
   text += fmt::format(
       "\n[provenance]\nmade_by = {}\nhost = {}\ndate = {}\ntransport = {}\nranks = {}\ncores = {}\n"

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "model/bounds.hpp"
+#include "model/correction.hpp"
 #include "model/crowding.hpp"
 #include "model/select.hpp"
 
@@ -98,9 +99,12 @@ Prediction predict(const Algorithm& algorithm, const Question& question, const N
                                        : simulate(workload, network, options);
   const auto& end = outcome.end;
   if (!varies(network)) low = high = end.at;
-  answer.time = end.at;
-  answer.low = static_cast<double>(low) * network.error.low;
-  answer.high = static_cast<double>(high) * network.error.high;
+  const auto corrected = correction(network, algorithm, question.ranks, question.bytes);
+  const auto& error = corrected ? network.corrected_error : network.error;
+  answer.correction = corrected.value_or(1);
+  answer.time = std::llround(static_cast<double>(end.at) * answer.correction);
+  answer.low = static_cast<double>(low) * answer.correction * error.low;
+  answer.high = static_cast<double>(high) * answer.correction * error.high;
   if (end.at > 0) {
     const auto share = [&](Picoseconds part) {
       return static_cast<double>(part) / static_cast<double>(end.at);
@@ -114,6 +118,8 @@ Prediction predict(const Algorithm& algorithm, const Question& question, const N
   answer.messages = outcome.messages;
   answer.bytes_per_rank = outcome.busiest_bytes + outcome.shared_bytes;
   answer.lower_bound = lower_bound_ps(question.collective, question.ranks, question.bytes, network);
+  if (answer.correction < 1)  // what was measured below a bound of parts has shown that it is none
+    answer.lower_bound = std::min(answer.lower_bound, static_cast<double>(answer.time));
   answer.no_effect = without_effect(answer, question, network, outcome);
   return answer;
 }

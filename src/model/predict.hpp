@@ -21,6 +21,7 @@ struct Prediction {
   std::uint64_t messages = 0;
   double bytes_per_rank = 0;  // sent by the rank that sends most, or read from shared memory
   double lower_bound = 0;     // picoseconds
+  double correction = 1;      // factor that the time has in it: model/correction.hpp
   std::vector<std::string> no_effect{};  // inputs that this answer does not depend on
   std::vector<std::string> warnings{};   // why it may be wrong
   [[nodiscard]] double ratio_to_bound() const {

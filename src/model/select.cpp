@@ -6,6 +6,7 @@
 #include <set>
 #include <vector>
 
+#include "model/correction.hpp"
 #include "model/depth.hpp"
 #include "model/program.hpp"
 #include "model/simulate.hpp"
@@ -185,7 +186,9 @@ double alone_ps(const Algorithm& algorithm, const Place& place, double bytes,
   // A slot is free again when its readers are known to be done.
   const double noticed =
       overlaps && network.board ? busiest.board_waits * network.board->wait_ps : 0;
-  return static_cast<double>(simulate(workload, network).end.at) + noticed;
+  return static_cast<double>(simulate(workload, network).end.at) *
+             correction(network, algorithm, place.size, bytes).value_or(1) +
+         noticed;
 }
 
 // What a node's ranks bring in from other nodes, round by round: each round waits once, and the

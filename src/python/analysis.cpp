@@ -85,6 +85,7 @@ py::dict dict_of(const Prediction& answer) {
   result["share"] = share;
   result["idle"] = answer.idle;
   result["lower_bound_us"] = answer.lower_bound / 1e6;
+  result["correction"] = answer.correction;
   result["ratio_to_bound"] = answer.ratio_to_bound();
   return result;
 }

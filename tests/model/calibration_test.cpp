@@ -89,10 +89,9 @@ TEST(Calibration, predicts_schedules_that_it_was_not_fitted_to) {
       const Experiment what{collective, algorithm, bytes};
       timings.push_back({what, simulated(truth, 4, what)});
     }
-  const auto ratios = deviations(found, 4, timings);
+  const auto ratios = compare(found, 4, timings);
   ASSERT_EQ(ratios.size(), timings.size());
-  EXPECT_GT(ratios.front(), 0.95);
-  EXPECT_LT(ratios.back(), 1.05);
+  for (const auto& ratio : ratios) EXPECT_NEAR(ratio.factor, 1, 0.05) << ratio.algorithm;
 }
 
 TEST(Calibration, of_a_crowded_host_finds_what_a_switch_takes) {
@@ -123,12 +122,12 @@ TEST(Calibration, a_missing_timing_is_named) {
   EXPECT_THROW(derive({}), Error);
 }
 
-TEST(ErrorBar, holds_nine_of_ten_and_always_the_prediction) {
+TEST(ErrorBar, holds_19_of_20_and_always_the_prediction) {
   std::vector<double> ratios;
   for (int i = 0; i < 100; ++i) ratios.push_back(0.8 + i * 0.01);
   const auto bar = error_bar(ratios);
-  EXPECT_NEAR(bar.low, 0.84 / 1.05, 1e-9);
-  EXPECT_NEAR(bar.high, 1.75 * 1.05, 1e-9);
+  EXPECT_NEAR(bar.low, 0.82 / 1.05, 1e-9);
+  EXPECT_NEAR(bar.high, 1.77 * 1.05, 1e-9);
   const std::vector<double> all_slower{2, 2, 2};
   EXPECT_LE(error_bar(all_slower).low, 1);
   EXPECT_EQ(error_bar({}), ErrorBar{});

@@ -13,6 +13,7 @@
 #include "torch/prometheus.hpp"
 #include "torch/run_folder.hpp"
 #include "torch/summary.hpp"
+#include "train/bucket_choice.hpp"
 #include "train/group.hpp"
 #include "train/server.hpp"
 #include "transport/cores.hpp"
@@ -110,7 +111,23 @@ std::string cache_folder() {
   return "";
 }
 
-int work(const TrainCommand& command, const Environment& environment) {
+// What `--bucket auto` comes to. A run goes on with the buckets that it began with.
+std::uint64_t bucket_bytes(const TrainCommand& command, const Learner& learner,
+                           const Environment& environment, int threads,
+                           Communicator& communicator) {
+  const auto saved =
+      command.train.resume ? bucket_bytes_of_checkpoint(command.train.folder) : kAutoBucket;
+  if (saved != kAutoBucket) return saved;
+  const int here = environment.local_size > 0 ? environment.local_size : environment.size;
+  const bool several_hosts = environment.local_size > 0 && !environment.is_one_host();
+  return choose_bucket_bytes(
+      {.parameters = learner.parameters(),
+       .hides = command.train.overlap && (several_hosts || allowed_cores() > here * threads),
+       .compressed = command.train.compression.scheme != "dense"},
+      communicator);
+}
+
+int work(TrainCommand command, const Environment& environment) {
   const int threads = threads_for(command, environment);
   use_threads(threads);
   Options options;
@@ -120,8 +137,6 @@ int work(const TrainCommand& command, const Environment& environment) {
   options.warn = [](std::string_view text) { fmt::print(stderr, "sinew train: {}\n", text); };
   auto communicator = connect(options);
   TrainProgress progress(command, communicator.rank(), communicator.size());
-  if (communicator.rank() == 0 && !command.folder.empty())
-    write_beginning(command, communicator.size(), threads);
   if (communicator.rank() == 0 && !has_fast_blas())
     progress.on_warning(
         "torch found no fast BLAS: apt-get install libopenblas0-pthread makes this twenty times "
@@ -134,6 +149,11 @@ int work(const TrainCommand& command, const Environment& environment) {
   auto model = command.model;
   model.local_rank = std::max(0, environment.local_rank);
   const auto learner = command.info->make(model);
+  if (command.train.bucket_bytes == kAutoBucket)
+    command.train.bucket_bytes =
+        bucket_bytes(command, *learner, environment, threads, communicator);
+  if (communicator.rank() == 0 && !command.folder.empty())
+    write_beginning(command, communicator.size(), threads);
   const auto trace = open_trace(command, communicator.rank(), communicator.size(), progress);
   Interrupt interrupt;
   auto wanted = command.train;

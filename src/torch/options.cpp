@@ -80,7 +80,8 @@ void add_communication_options(CLI::App& app, TrainCommand& command, Words& word
                  "SCHEME or SCHEME:DENSITY of gradients, e.g. oktopk:0.02; SCHEME:0.25@0,0.02@500 "
                  "changes the density at step 500 (dense)");
   app.add_option("--warmup", command.train.compression.warmup, "so many dense steps first (0)");
-  app.add_option("--bucket", words.bucket, "bytes of gradients that travel together (25M)");
+  app.add_option("--bucket", words.bucket,
+                 "bytes of gradients that travel together (25M); auto: by prediction");
   app.add_flag("--no-overlap", words.no_overlap, "communicate only after the backward pass");
   app.add_option("--transport", command.transport, "auto, shm, tcp or mpi (auto)");
   app.add_option("--timeout", command.timeout_s,
@@ -134,7 +135,9 @@ void settle(TrainCommand& command, const Words& words) {
   train.model = words.model;
   train.data = words.data.empty() ? command.info->data : words.data;
   train.rate.rate = words.rate >= 0 ? words.rate : train.optimizer.kind == "adam" ? 0.001 : 0.05;
-  train.bucket_bytes = parse_bytes(words.bucket);
+  train.bucket_bytes = words.bucket == "auto" ? kAutoBucket : parse_bytes(words.bucket);
+  if (words.bucket != "auto" && train.bucket_bytes == kAutoBucket)
+    throw Error(Errc::invalid_argument, "--bucket 0: say how many bytes, e.g. 25M, or auto");
   const auto warmup = train.compression.warmup;
   train.compression = parse_compression(words.compress);
   train.compression.warmup = warmup;

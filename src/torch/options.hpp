@@ -12,6 +12,9 @@ namespace sinew {
 
 enum class Log : std::uint8_t { silent, normal, verbose };
 
+/// TrainOptions::bucket_bytes until it is known how large they shall be.
+constexpr std::uint64_t kAutoBucket = 0;
+
 struct TrainCommand {
   TrainOptions train;
   ModelOptions model;

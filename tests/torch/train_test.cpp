@@ -230,6 +230,20 @@ TEST(Train, does_not_go_on_from_what_it_cannot) {
   expect_refused(words, 2, "is damaged");
 }
 
+// Where nothing is hidden all goes in one. A run that began with other buckets goes on with them.
+TEST(Train, chooses_buckets_itself_and_goes_on_with_those_it_has) {
+  const Folder folder;
+  const Words words{"--model", "mlp", "--data", "synthetic:64", "-p", "2"};
+  const auto chosen = train(with(words, {"--steps", "1", "--bucket", "auto", "--no-overlap"}), "");
+  EXPECT_EQ(chosen["buckets"], 1);
+  const auto begun = train(with(words, {"--steps", "2", "--bucket", "1M"}), folder.name());
+  ASSERT_GT(begun["buckets"], 1);
+  const auto resumed =
+      train(with(words, {"--steps", "4", "--bucket", "auto", "--resume"}), folder.name());
+  EXPECT_EQ(resumed["buckets"], begun["buckets"]);
+  expect_refused(with(words, {"--steps", "1", "--bucket", "0"}), 2, "25M, or auto");
+}
+
 TEST(Train, leaves_in_its_folder_what_it_was_and_what_happened) {
   const Folder folder;
   train({"--model", "tiny", "-p", "2", "--steps", "30", "--save-every", "10"}, folder.name());

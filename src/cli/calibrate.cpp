@@ -200,7 +200,7 @@ void print(const Calibrated& result, const Wanted& wanted) {
   const auto& from = network.provenance;
   fmt::print(
       "Left-out points of a fit: {:.0f} % off (median). Predictions for as many ranks are\n"
-      "corrected by the ratios above. A whole collective, corrected by its other sizes\n"
+      "corrected by such ratios, at all sizes. A collective, corrected by its other sizes\n"
       "only: {:.0f} % off; 19 of 20 within {:.2f} to {:.2f} of that. Noise (p90 over\n"
       "p25): {:.2f}. A switch between ranks that share a core: {}. Took {:.1f} s.\n"
       "Written: {}\n",

@@ -32,8 +32,8 @@ class TopK {
   [[nodiscard]] bool scanned_again() const noexcept { return scanned_again_; }
 
  private:
-  template <class Get>
-  Magnitude bound_from_sample(Get get);
+  template <class Get, class Fetch>
+  Magnitude bound_from_sample(Get get, Fetch fetch);
   Chosen finish(std::span<const float> sum, Magnitude floor, std::size_t found);
   std::size_t trim(Magnitude floor, std::size_t found);
   std::size_t drop_ties(std::size_t count, Magnitude least, std::size_t wanted);

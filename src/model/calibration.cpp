@@ -127,8 +127,7 @@ std::optional<double> predicted_ps(const Network& network, int ranks, const Expe
   if (!algorithm.fits(place, {.board = network.board.has_value()})) return {};
   place.segments = segments_for(algorithm, static_cast<std::uint64_t>(what.bytes), 0);
   auto workload = workload_of(algorithm, place, what.bytes);
-  workload.in_place =
-      what.collective == Collective::allreduce || what.collective == Collective::broadcast;
+  workload.in_place = is_in_place(what.collective);
   return static_cast<double>(simulate(workload, network).end.at) *
          correction(network, algorithm, ranks, what.bytes).value_or(1);
 }

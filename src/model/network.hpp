@@ -38,7 +38,7 @@ struct Provenance {
   double load = 0;            // average of the machine meanwhile
   double noise = 0;           // p90 over p25 of the samples, the median of all sizes
   double left_out_error = 0;  // median error of points that a fit did not see
-  double schedule_error = 0;  // median error of predicted schedules, measured beside
+  double schedule_error = 0;  // median error of schedules, corrected by their other sizes only
   std::string where{};        // in its file, for complaints: "net.toml:40"; not compared
   friend bool operator==(const Provenance& a, const Provenance& b) {
     return std::tie(a.made_by, a.host, a.date, a.transport, a.ranks, a.cores, a.load, a.noise,

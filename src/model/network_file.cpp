@@ -39,7 +39,11 @@ std::vector<Correction> read_corrections(Section& top) {
       if (one.points.size() > 1 && one.points.back().bytes <= one.points.end()[-2].bytes)
         point.complain("bytes", "bytes must grow from entry to entry");
     }
-    if (one.points.empty()) measured.complain("factors", "factors needs an entry: { bytes = 8, factor = 1 }");
+    for (const auto& before : all)
+      if (before.collective == one.collective && before.algorithm == one.algorithm)
+        measured.complain("algorithm", "this algorithm was measured already, above");
+    if (one.points.empty())
+      measured.complain("factors", "factors needs an entry: { bytes = 8, factor = 1 }");
     measured.check();
     all.push_back(std::move(one));
   }

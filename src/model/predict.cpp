@@ -92,7 +92,8 @@ Prediction predict(const Algorithm& algorithm, const Question& question, const N
                     .root = question.root,
                     .segments = answer.segments,
                     .node_of = node_of};
-  const auto workload = workload_of(algorithm, place, question.bytes);
+  auto workload = workload_of(algorithm, place, question.bytes);
+  workload.in_place = is_in_place(question.collective);
   Picoseconds low = 0, high = 0;
   const auto outcome = varies(network) ? sampled(workload, network, options,
                                                  std::max(question.samples, 1), low, high)

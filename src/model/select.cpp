@@ -26,10 +26,6 @@ bool is_one_way(Collective collective) {
          collective == Collective::scatter || collective == Collective::gather;
 }
 
-bool is_in_place(Collective collective) {
-  return collective == Collective::allreduce || collective == Collective::broadcast;
-}
-
 double chunk_bytes(const Schedule& schedule, double bytes) {
   const double full = std::max(schedule.chunks[0], schedule.chunks[1]);
   return full > 0 ? bytes / full : 0;
@@ -186,9 +182,9 @@ double alone_ps(const Algorithm& algorithm, const Place& place, double bytes,
   // A slot is free again when its readers are known to be done.
   const double noticed =
       overlaps && network.board ? busiest.board_waits * network.board->wait_ps : 0;
-  return static_cast<double>(simulate(workload, network).end.at) *
-             correction(network, algorithm, place.size, bytes).value_or(1) +
-         noticed;
+  const auto corrected =
+      place.node_of.empty() ? correction(network, algorithm, place.size, bytes) : std::nullopt;
+  return static_cast<double>(simulate(workload, network).end.at) * corrected.value_or(1) + noticed;
 }
 
 // What a node's ranks bring in from other nodes, round by round: each round waits once, and the

@@ -29,6 +29,10 @@ Moment extrapolated(const Moment& before, const Moment& last, std::uint32_t more
 
 }  // namespace
 
+bool is_in_place(Collective collective) noexcept {
+  return collective == Collective::allreduce || collective == Collective::broadcast;
+}
+
 Workload workload_of(const Algorithm& algorithm, const Place& place, double bytes) {
   Workload workload{.size = place.size, .bytes = bytes};
   workload.schedule = [make = algorithm.make, place](int rank) {

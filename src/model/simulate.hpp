@@ -42,6 +42,9 @@ struct Workload {
   Symmetry symmetry = Symmetry::none;  // where not none, rank 0 may stand for all
   std::function<Schedule(int rank)> schedule{};
 };
+/// Whether calls have one buffer for what goes in and what comes out: so they do in this library's
+/// measurements, where that is possible.
+bool is_in_place(Collective collective) noexcept;
 /// `place.rank` is ignored; `place.node_of` must outlive the workload.
 Workload workload_of(const Algorithm& algorithm, const Place& place, double bytes);
 

@@ -27,6 +27,7 @@ Surroundings surroundings_of(Transport& transport, const Options& options) {
   Surroundings around{.network = default_network(medium), .cores = transport.cores()};
   if (!options.model.empty()) {
     auto given = parse_network(options.model, "the model");
+    if (!given.topology.levels.empty()) given.corrections.clear();
     given.topology = {};
     given.noise = {};
     given.stragglers = {};

@@ -115,14 +115,18 @@ std::string cache_folder() {
 std::uint64_t bucket_bytes(const TrainCommand& command, const Learner& learner,
                            const Environment& environment, int threads,
                            Communicator& communicator) {
-  const auto saved =
-      command.train.resume ? bucket_bytes_of_checkpoint(command.train.folder) : kAutoBucket;
+  auto saved = kAutoBucket;
+  if (command.train.resume) {
+    if (communicator.rank() == 0) saved = bucket_bytes_of_checkpoint(command.train.folder);
+    communicator.broadcast(std::span(&saved, 1), 0);
+  }
   if (saved != kAutoBucket) return saved;
   const int here = environment.local_size > 0 ? environment.local_size : environment.size;
   const bool several_hosts = environment.local_size > 0 && !environment.is_one_host();
   return choose_bucket_bytes(
       {.parameters = learner.parameters(),
-       .hides = command.train.overlap && (several_hosts || allowed_cores() > here * threads),
+       .hides = command.train.overlap && (command.model.device == "cuda" || several_hosts ||
+                                          allowed_cores() > here * threads),
        .compressed = command.train.compression.scheme != "dense"},
       communicator);
 }

@@ -74,9 +74,7 @@ void Backend::shutdown() {
 }
 
 std::uint64_t Backend::sums_on_device() const {
-  std::uint64_t sums = 0;
-  for (const auto& [index, device] : shared_devices_) sums += device->sums();
-  return sums;
+  return shared_device_ == nullptr ? 0 : shared_device_->sums();
 }
 
 SideStream* Backend::side_of(const Tensors& tensors) {
@@ -184,11 +182,11 @@ WorkPtr Backend::allreduce(Tensors& tensors, const c10d::AllreduceOptions& optio
   auto work = job(c10d::OpType::ALLREDUCE, "all_reduce", options.timeout, tensors);
   work.waited_for = is_waited_for(options);
   if (work.side != nullptr && options.reduceOp == c10d::ReduceOp::SUM) {
-    auto& device = shared_devices_[tensor.device().index()];
-    if (device == nullptr)
-      device = std::make_shared<SharedDevice>(
+    if (shared_device_ == nullptr)
+      shared_device_ = std::make_shared<SharedDevice>(
           tensor.device(), read_environment(process_environment()).shared_device);
-    if (device->suits(tensor)) return issue_device_sum(std::move(work), call, device, tensor);
+    if (shared_device_->suits(tensor))
+      return issue_device_sum(std::move(work), call, shared_device_, tensor);
   }
   work.staged.push_back(to_combine(tensors, Staged::Use::both, work.side));
   return issue_call(std::move(work), call);

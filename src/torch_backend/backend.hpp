@@ -120,7 +120,7 @@ class Backend final : public BackendBase {
   std::chrono::milliseconds timeout_;
   std::shared_ptr<Lane> lane_;
   std::map<c10::DeviceIndex, SideStream> sides_;
-  std::map<c10::DeviceIndex, std::shared_ptr<SharedDevice>> shared_devices_;
+  std::shared_ptr<SharedDevice> shared_device_;  // once there was a tensor for it
   std::atomic<std::uint64_t> issued_{0};
 };
 

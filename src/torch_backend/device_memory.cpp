@@ -19,7 +19,9 @@ struct DeviceDriver::Functions {
   };
   int (*current_device)(int*) = nullptr;
   int (*uuid_of)(Uuid*, int) = nullptr;
+  int (*synchronize)() = nullptr;
   int (*allocate)(Pointer*, std::size_t) = nullptr;
+  int (*free)(Pointer) = nullptr;
   int (*handle_of)(Handle*, Pointer) = nullptr;
   int (*open)(Pointer*, Handle, unsigned) = nullptr;
   int (*close)(Pointer) = nullptr;
@@ -39,7 +41,8 @@ struct DeviceDriver::Functions {
       return function != nullptr;
     };
     return take(current_device, "cuCtxGetDevice") && take(uuid_of, "cuDeviceGetUuid") &&
-           take(allocate, "cuMemAlloc_v2") && take(handle_of, "cuIpcGetMemHandle") &&
+           take(synchronize, "cuCtxSynchronize") && take(allocate, "cuMemAlloc_v2") &&
+           take(free, "cuMemFree_v2") && take(handle_of, "cuIpcGetMemHandle") &&
            take(open, "cuIpcOpenMemHandle_v2") && take(close, "cuIpcCloseMemHandle");
   }
 };
@@ -72,31 +75,46 @@ std::optional<DeviceDriver::Identity> DeviceDriver::identity() const noexcept {
   return uuid.bytes;
 }
 
-DeviceDriver::Piece DeviceDriver::allocate(std::size_t bytes) const noexcept {
+void DeviceDriver::call_synchronize() const noexcept { call_.synchronize(); }
+
+DeviceDriver::Piece DeviceDriver::allocate(std::size_t bytes,
+                                           std::vector<std::int64_t> readers) const {
   int device = 0;
   if (call_.current_device(&device) != 0) return {};
+  std::sort(readers.begin(), readers.end());
   auto& left = left_pieces();
   const std::scoped_lock lock(left.mutex);
   const auto fits = std::find_if(left.all.begin(), left.all.end(), [&](const auto& one) {
-    return one.first == device && one.second.bytes >= bytes;
+    const auto& before = one.second.readers;
+    return one.first == device && one.second.bytes >= bytes &&
+           std::includes(readers.begin(), readers.end(), before.begin(), before.end());
   });
   if (fits != left.all.end()) {
-    const auto piece = fits->second;
+    auto piece = std::move(fits->second);
     left.all.erase(fits);
+    piece.readers = std::move(readers);
     return piece;
   }
   Functions::Pointer pointer = 0;
   Functions::Handle handle{};
-  if (call_.allocate(&pointer, bytes) != 0 || call_.handle_of(&handle, pointer) != 0) return {};
-  return {Functions::to_memory(pointer), bytes, handle.bytes};
+  if (call_.allocate(&pointer, bytes) != 0) return {};
+  if (call_.handle_of(&handle, pointer) != 0) {
+    call_.free(pointer);
+    return {};
+  }
+  return {Functions::to_memory(pointer), bytes, handle.bytes, std::move(readers)};
 }
 
-void DeviceDriver::release(const Piece& piece) const noexcept {
+void DeviceDriver::free(Piece piece) const noexcept {
+  if (piece.data != nullptr) call_.free(Functions::to_pointer(piece.data));
+}
+
+void DeviceDriver::leave(Piece piece) const {
   int device = 0;
   if (piece.data == nullptr || call_.current_device(&device) != 0) return;
   auto& left = left_pieces();
   const std::scoped_lock lock(left.mutex);
-  left.all.emplace_back(device, piece);
+  left.all.emplace_back(device, std::move(piece));
 }
 
 std::byte* DeviceDriver::map(const DeviceHandle& handle) const noexcept {

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <vector>
 
 namespace sinew {
 
@@ -22,20 +23,29 @@ class DeviceDriver {
   using Identity = std::array<char, 16>;
   /// The same for whoever uses the same GPU, whatever number it has there.
   [[nodiscard]] std::optional<Identity> identity() const noexcept;
-  /// At least `bytes`, and how others map it; null where there is no more memory. Never given back
-  /// to the driver: somebody may have it mapped still. release() keeps it for the next.
+  /// Everything that this process has asked of the device is done.
+  void synchronize() const noexcept { call_synchronize(); }
+
+  /// At least `bytes`, and how others map it; null where there is no more memory. `readers`: who
+  /// will; processes.
   struct Piece {
     std::byte* data = nullptr;
     std::size_t bytes = 0;
     DeviceHandle handle{};
+    std::vector<std::int64_t> readers{};
   };
-  [[nodiscard]] Piece allocate(std::size_t bytes) const noexcept;
-  void release(const Piece& piece) const noexcept;
+  [[nodiscard]] Piece allocate(std::size_t bytes, std::vector<std::int64_t> readers) const;
+  /// Of what nobody has mapped any more.
+  void free(Piece piece) const noexcept;
+  /// Of what somebody may still read: goes to the next who asks for memory for these readers and
+  /// perhaps others, and has made sure that all of them are done with what they did before.
+  void leave(Piece piece) const;
   /// Another process's; null where that cannot be.
   [[nodiscard]] std::byte* map(const DeviceHandle& handle) const noexcept;
   void unmap(std::byte* memory) const noexcept;
 
  private:
+  void call_synchronize() const noexcept;
   struct Functions;
   explicit DeviceDriver(const Functions& call) noexcept : call_(call) {}
   const Functions& call_;

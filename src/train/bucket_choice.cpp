@@ -2,6 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include <sinew/error.hpp>
 #include "model/overlap.hpp"
 #include "train/bucket_plan.hpp"
 #include "train/checkpoint.hpp"
@@ -62,14 +63,16 @@ std::uint64_t choose_bucket_bytes(const BucketQuestion& question, Communicator& 
 }
 
 std::uint64_t bucket_bytes_of_checkpoint(const std::string& folder) {
-  const CheckpointFolder checkpoints(folder);
-  const auto steps = checkpoints.steps();
-  if (steps.empty()) return 0;
-  const auto saved = nlohmann::json::parse(checkpoints.load_shared(steps.back()).metadata, nullptr,
-                                           /*allow_exceptions=*/false);
-  const auto run =
-      saved.is_object() ? saved.value("run", nlohmann::json::object()) : nlohmann::json::object();
-  return run.is_object() ? run.value("bucket_bytes", std::uint64_t{0}) : 0;
+  try {
+    const CheckpointFolder checkpoints(folder);
+    const auto steps = checkpoints.steps();
+    if (steps.empty()) return 0;
+    const auto saved = nlohmann::json::parse(checkpoints.load_shared(steps.back()).metadata);
+    return saved.at("run").at("bucket_bytes").get<std::uint64_t>();
+  } catch (const Error&) {
+  } catch (const nlohmann::json::exception&) {
+  }
+  return 0;
 }
 
 }  // namespace sinew

@@ -30,8 +30,8 @@ std::uint64_t choose_bucket_bytes(const BucketQuestion& question,
 /// The same by the network model of the communicator, as rank 0 sees it. All ranks together.
 std::uint64_t choose_bucket_bytes(const BucketQuestion& question, Communicator& communicator);
 
-/// The bucket size of the last checkpoint in `folder`; 0 where there is none. Throws
-/// Error{invalid_argument} for one that is damaged.
+/// The bucket size of the last checkpoint in `folder`; 0 where there is none that can be read, as
+/// whoever resumes will say.
 std::uint64_t bucket_bytes_of_checkpoint(const std::string& folder);
 
 }  // namespace sinew

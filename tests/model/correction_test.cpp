@@ -95,12 +95,32 @@ TEST(Correction, left_out_sizes_tell_how_far_others_are_off) {
 
 TEST(Correction, of_timings_brings_predictions_to_them) {
   auto network = measured_with_two();
+  network.copy = network.reduce = Curve(1e5, 40);
   network.corrections.clear();
   std::vector<Timing> timings;
-  for (const double bytes : {800.0, 80e3})
-    timings.push_back({{Collective::allreduce, "ring", bytes}, 5e7});
+  for (const auto collective : {Collective::allreduce, Collective::allgather,
+                                Collective::reduce_scatter, Collective::alltoall})
+    for (const double bytes : {800.0, 80e3})
+      timings.push_back({{collective, "linear", bytes}, 5e7});
   network.corrections = corrections_of(compare(network, 2, timings));
   for (const auto& ratio : compare(network, 2, timings)) EXPECT_NEAR(ratio.factor, 1, 1e-9);
+  for (const auto& [what, ps, noise] : timings) {
+    const Question question{.collective = what.collective, .ranks = 2, .bytes = what.bytes};
+    const auto& algorithm = find_algorithm(what.collective, what.algorithm);
+    EXPECT_NEAR(static_cast<double>(predict(algorithm, question, network).time), ps, 1)
+        << name(what.collective);
+  }
+}
+
+TEST(Correction, is_not_for_ranks_of_several_nodes) {
+  const auto network = measured_with_two();
+  auto plain = network;
+  plain.corrections.clear();
+  const std::vector<int> nodes{0, 1};
+  const Place place{.size = 2, .node_of = nodes};
+  const auto& algorithm = find_algorithm(Collective::allreduce, "ring");
+  EXPECT_EQ(call_ps(algorithm, place, 1e3, {.network = network, .cores = 2}),
+            call_ps(algorithm, place, 1e3, {.network = plain, .cores = 2}));
 }
 
 TEST(Correction, goes_through_the_file) {
@@ -137,7 +157,9 @@ TEST(Correction, of_a_file_that_cannot_be_is_refused_with_its_line) {
       has(refusal(ring + "factors = [ { bytes = 8, factor = 1 }, { bytes = 8, factor = 2 } ]\n"),
           "must grow"));
   EXPECT_TRUE(has(refusal(ring + "factors = [ { bytes = 8, factor = 1, us = 3 } ]\n"), "us"));
-  EXPECT_EQ(refusal(ring + "factors = [ { bytes = 8, factor = 1 } ]\n"), "");
+  const std::string right = ring + "factors = [ { bytes = 8, factor = 1 } ]\n";
+  EXPECT_EQ(refusal(right), "");
+  EXPECT_TRUE(has(refusal(right + "[[measured]]\n" + right), "measured already"));
 }
 
 }  // namespace

@@ -97,7 +97,7 @@ std::string size_table(const Profile& profile, std::size_t rows) {
   struct Size {
     std::string routine;
     std::uint64_t bytes;
-    auto operator<=>(const Size&) const = default;
+    auto operator<=>(const Size&) const = default;  // NOLINT(modernize-use-nullptr)
   };
   std::map<Size, Totals> sizes;
   for (const auto& [key, totals] : profile.rows) sizes[{key.routine, key.bytes}].add(totals);

@@ -11,7 +11,7 @@ void put_quantiles(std::span<const std::uint32_t> indices, std::span<std::uint64
 }
 
 std::vector<std::uint64_t> equal_regions(int size, std::uint64_t elements) {
-  const auto ranks = static_cast<std::uint64_t>(size);
+  const auto ranks = static_cast<std::uint64_t>(std::max(1, size));
   std::vector<std::uint64_t> boundaries;
   // elements / ranks * i could not overflow, but would leave all of the rest to the last.
   for (std::uint64_t i = 0; i <= ranks; ++i)

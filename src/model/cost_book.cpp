@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 #include <limits>
 
 #include <sinew/error.hpp>
@@ -44,8 +45,8 @@ Moment bruck(Collective collective, int ranks, double bytes, const Network& netw
   const auto& curve = network.exchange.is_free() ? network.one_way : network.exchange;
   Moment end;
   for (int digit = 1; digit < ranks; digit *= 2) {
-    double parts = std::min(digit, ranks - digit);  // an allgather doubles what it has
-    if (collective == Collective::alltoall)         // all parts whose distance has that digit
+    int parts = std::min(digit, ranks - digit);  // an allgather doubles what it has
+    if (collective == Collective::alltoall)      // all parts whose distance has that digit
       parts = ranks / (2 * digit) * digit + std::max(0, ranks % (2 * digit) - digit);
     const auto cost = curve.at(bytes / ranks * parts);
     end.alpha += cost.alpha;
@@ -180,7 +181,7 @@ Costed CostBook::find(Collective collective, int ranks, double bytes, bool priva
     const auto answer = predict(*algorithm, question, network_);
     if (answer.time >= best.end.at) continue;
     const auto part = [&](double share) {
-      return static_cast<Picoseconds>(share * static_cast<double>(answer.time) + 0.5);
+      return static_cast<Picoseconds>(std::llround(share * static_cast<double>(answer.time)));
     };
     best = costed({answer.time, part(answer.alpha), part(answer.beta), part(answer.gamma)},
                   answer.bytes_per_rank, static_cast<double>(answer.messages),

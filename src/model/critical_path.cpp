@@ -12,7 +12,7 @@ struct Finish {
   Picoseconds at = 0;
   std::size_t index = 0;
   bool sender = false;  // it is the sender that was done then
-  friend auto operator<=>(const Finish&, const Finish&) = default;
+  friend auto operator<=>(const Finish&, const Finish&) = default;  // NOLINT(modernize-use-nullptr)
 };
 
 bool is_message(const Activity& activity) { return activity.op == Op::send && activity.peer >= 0; }

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <deque>
 #include <map>
 #include <queue>
@@ -91,7 +92,7 @@ class GoalMachine {
     if (what.kind == GoalOp::Kind::calc) {
       auto& state = ranks_[rank];
       const auto start = std::max(when, state.cpu);
-      const auto takes = static_cast<Time>(what.calc_ns * 1e3 + 0.5);
+      const auto takes = static_cast<Time>(std::llround(what.calc_ns * 1e3));
       if (takes > 0) state.cpu = start + takes;
       state.computed += takes;
       started(rank, op, start);

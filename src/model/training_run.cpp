@@ -75,7 +75,7 @@ double TrainingRun::gradient_bytes() const {
 }
 
 const std::vector<RunSetting>& run_settings() {
-  static const std::vector<RunSetting> kSettings{
+  static const std::vector<RunSetting> settings{
       {"step.workers", "", &Run::workers, 1, 1 << 24, true},
       {"step.steps", "steps", &Run::steps, 0, kMost, true},
       {"step.batch", "batch", &Run::batch, 1, kMost, true},
@@ -105,7 +105,7 @@ const std::vector<RunSetting>& run_settings() {
       {"moe.bytes", "", &Run::moe_bytes, 0, kMost},
       {"moe.imbalance", "", &Run::moe_imbalance, 1, 1e6},
   };
-  return kSettings;
+  return settings;
 }
 
 std::string apply_setting(TrainingRun& run, std::string_view assignment) {

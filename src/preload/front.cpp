@@ -13,8 +13,9 @@
 #include <initializer_list>
 
 extern "C" {
-extern void* sinew_slots[];       // generated, by routine
-extern const char sinew_names[];  // generated, one after the other, "" at the end
+extern void* sinew_slots[];  // generated, by routine
+// Generated, one after the other, "" at the end.
+extern const char sinew_names[];  // NOLINT(readability-identifier-naming)
 [[gnu::visibility("hidden")]] void* sinew_resolve(std::size_t routine);
 }
 

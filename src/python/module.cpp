@@ -10,6 +10,7 @@ namespace py = pybind11;
 namespace {
 
 // An instance of sinew.Error with its attributes; the class is made in Python.
+// NOLINTNEXTLINE(performance-unnecessary-value-param): as pybind11 calls it
 void translate(std::exception_ptr failure) {
   try {
     if (failure) std::rethrow_exception(failure);

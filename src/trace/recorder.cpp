@@ -40,7 +40,7 @@ ThreadLog& Recorder::log() noexcept {
     ThreadLog* log = nullptr;
   };
   static thread_local Mine mine;
-  if (mine.recorder == id_) return *mine.log;
+  if (mine.log != nullptr && mine.recorder == id_) return *mine.log;
   const std::lock_guard lock(adding_);
   auto& entry = logs_[std::this_thread::get_id()];
   if (entry == nullptr) entry = std::make_unique<ThreadLog>(writer_);

@@ -230,8 +230,13 @@ TEST(TrialsThatFail, by_other_calls_are_caught_and_name_both_sides) {
       const auto live = [&](const test::Seat& seat) {
         for (std::size_t i = 0; i < cases.size(); ++i) {
           auto c = seat.join(fmt::format("{}-{}", before, i), trying());
-          for (int call = 0; call < before; ++call) test::sum_once(c, 1000, call);
-          seat.tell(test::provoke(c, cases[i], 1000, seat.rank == 1));
+          // Who is still in an earlier call when the others notice is told there.
+          auto later = cases[i];
+          later.call = [&](Communicator& to, std::vector<float>& data, bool odd) {
+            for (int call = 0; call < before; ++call) test::sum_once(to, 1000, call);
+            cases[i].call(to, data, odd);
+          };
+          seat.tell(test::provoke(c, later, 1000, seat.rank == 1));
         }
       };
       test::ForkedRanks ranks(3, live, medium);

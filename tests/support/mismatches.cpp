@@ -73,6 +73,7 @@ std::string provoke(Communicator& communicator, const Mismatch& mismatch, std::s
 std::string complaint(const Mismatch& mismatch, const std::string& ending, int odd_rank) {
   const auto lacks = [&](std::string_view text) { return ending.find(text) == std::string::npos; };
   const auto bar = ending.find('|');
+  if (bar == std::string::npos) return ending;  // it never came so far
   if (std::stoi(ending.substr(0, bar)) >= 2000) return "too late";
   if (ending.substr(bar + 1, 9) != "mismatch|") return "not noticed as a mismatch";
   if (lacks("differs: rank ")) return "does not say where it differs";

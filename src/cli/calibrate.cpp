@@ -199,11 +199,11 @@ void print(const Calibrated& result, const Wanted& wanted) {
   print_ratios(result.parts, std::span(result.whole).first(result.whole.size() / kWholeSets));
   const auto& from = network.provenance;
   fmt::print(
-      "Left-out points of a fit: {:.0f} % off (median). Predictions for as many ranks are\n"
-      "corrected by such ratios, at all sizes. A collective, corrected by its other sizes\n"
-      "only: {:.0f} % off; 19 of 20 within {:.2f} to {:.2f} of that. Noise (p90 over\n"
-      "p25): {:.2f}. A switch between ranks that share a core: {}. Took {:.1f} s.\n"
-      "Written: {}\n",
+      "Left-out points of a fit: {:.0f} % off (median). Predictions for as many ranks\n"
+      "are corrected by such ratios, of all sizes. A collective that is corrected by\n"
+      "its other sizes only: {:.0f} % off; 19 of 20 within {:.2f} to {:.2f} of that. Noise\n"
+      "(p90 over p25): {:.2f}. A switch between ranks that share a core: {}.\n"
+      "Took {:.1f} s. Written: {}\n",
       from.left_out_error * 100, from.schedule_error * 100, network.corrected_error.low,
       network.corrected_error.high, from.noise, human_time_ps(std::round(network.cores.switch_ps)),
       result.seconds, wanted.file);

@@ -16,6 +16,7 @@
 #include "cli/output.hpp"
 #include "cli/table.hpp"
 #include "cli/verbs.hpp"
+#include "model/predict.hpp"
 
 namespace sinew {
 namespace {
@@ -27,23 +28,22 @@ constexpr std::array kSizes{48.0, 1500.0, 24e3, 96e3, 384e3, 1.5e6};
 
 struct Cell {
   const Timing* timing;
-  double predicted_ps;
-  ErrorBar error;
+  Prediction predicted;
+  [[nodiscard]] double predicted_ps() const { return static_cast<double>(predicted.time); }
   [[nodiscard]] bool inside() const {
-    return timing->ps >= predicted_ps * error.low && timing->ps <= predicted_ps * error.high;
+    return timing->ps >= predicted.low && timing->ps <= predicted.high;
   }
 };
 
 std::vector<Cell> cells_of(const Network& network, std::span<const Timing> timings) {
   std::vector<Cell> cells;
   for (const auto& timing : timings) {
-    const auto ratios = compare(network, network.provenance.ranks, std::span(&timing, 1));
-    if (ratios.empty()) continue;
     const auto& algorithm = find_algorithm(timing.what.collective, timing.what.algorithm);
-    const bool corrected =
-        correction(network, algorithm, network.provenance.ranks, timing.what.bytes).has_value();
-    cells.push_back({&timing, timing.ps / ratios.front().factor,
-                     corrected ? network.corrected_error : network.error});
+    const Question question{.collective = timing.what.collective,
+                            .ranks = network.provenance.ranks,
+                            .bytes = timing.what.bytes};
+    if (fits(algorithm, question, network))
+      cells.push_back({&timing, predict(algorithm, question, network)});
   }
   return cells;
 }
@@ -74,7 +74,7 @@ Agreement judge(const std::vector<Cell>& cells) {
   Agreement verdict;
   std::vector<double> errors;
   for (const auto& cell : cells) {
-    errors.push_back(std::abs(cell.predicted_ps / cell.timing->ps - 1));
+    errors.push_back(std::abs(cell.predicted_ps() / cell.timing->ps - 1));
     verdict.inside += cell.inside() ? 1 : 0;
   }
   if (errors.empty()) return verdict;
@@ -93,9 +93,9 @@ Json to_json(const Network& network, const std::vector<Cell>& cells, const Agree
                     {"algorithm", cell.timing->what.algorithm},
                     {"bytes", cell.timing->what.bytes},
                     {"measured_us", cell.timing->ps / 1e6},
-                    {"predicted_us", cell.predicted_ps / 1e6},
-                    {"low_us", cell.predicted_ps * cell.error.low / 1e6},
-                    {"high_us", cell.predicted_ps * cell.error.high / 1e6},
+                    {"predicted_us", cell.predicted_ps() / 1e6},
+                    {"low_us", cell.predicted.low / 1e6},
+                    {"high_us", cell.predicted.high / 1e6},
                     {"noise_factor", cell.timing->noise},
                     {"inside", cell.inside()}});
   return {{"schema", "sinew-calibrate-check"},

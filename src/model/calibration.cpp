@@ -8,9 +8,7 @@
 #include <optional>
 
 #include <sinew/error.hpp>
-#include "model/crowding.hpp"
-#include "model/select.hpp"
-#include "model/simulate.hpp"
+#include "model/predict.hpp"
 
 namespace sinew {
 namespace {
@@ -123,13 +121,9 @@ class Solver {
 // Nothing where the network has no costs for the algorithm.
 std::optional<double> predicted_ps(const Network& network, int ranks, const Experiment& what) {
   const auto& algorithm = find_algorithm(what.collective, what.algorithm);
-  Place place{.size = ranks, .node_of = {}};
-  if (!algorithm.fits(place, {.board = network.board.has_value()})) return {};
-  place.segments = segments_for(algorithm, static_cast<std::uint64_t>(what.bytes), 0);
-  auto workload = workload_of(algorithm, place, what.bytes);
-  workload.in_place = is_in_place(what.collective);
-  return static_cast<double>(simulate(workload, network).end.at) *
-         correction(network, algorithm, ranks, what.bytes).value_or(1);
+  const Question question{.collective = what.collective, .ranks = ranks, .bytes = what.bytes};
+  if (!fits(algorithm, question, network)) return {};
+  return static_cast<double>(predict(algorithm, question, network).time);
 }
 
 }  // namespace
@@ -176,8 +170,7 @@ double switch_ps(const Network& network, int ranks, int cores, std::span<const T
     const auto predicted = [&](double each) {
       auto with = network;
       with.cores = {.count = cores, .switch_ps = each};
-      std::vector<std::string> warnings;
-      return predicted_ps(crowded(with, ranks, warnings), ranks, timing.what).value_or(0);
+      return predicted_ps(with, ranks, timing.what).value_or(0);
     };
     // Time is a straight line over what a switch takes.
     const double none = predicted(0), slope = predicted(kUnit) - none;

@@ -20,9 +20,10 @@ double factor_at(const std::vector<Correction::Point>& points, double bytes) {
 
 }  // namespace
 
-std::optional<double> correction(const Network& network, const Algorithm& algorithm, int ranks,
-                                 double bytes) {
-  if (ranks != network.provenance.ranks || !network.topology.levels.empty()) return {};
+std::optional<double> correction(const Network& network, const Algorithm& algorithm,
+                                 const Place& place, double bytes) {
+  const bool alike = place.node_of.empty() && network.topology.levels.empty();
+  if (place.size != network.provenance.ranks || !alike) return {};
   for (const auto& one : network.corrections)
     if (one.collective == algorithm.collective && one.algorithm == algorithm.name)
       return factor_at(one.points, bytes);

@@ -14,10 +14,11 @@
 namespace sinew {
 
 /// The factor on the time of a prediction, which then has Network::corrected_error; nothing where
-/// the algorithm was not measured with so many ranks, or where not all ranks are alike. Between the
-/// sizes that were measured it follows the logarithm of the size; beyond them it stays as it is.
-std::optional<double> correction(const Network& network, const Algorithm& algorithm, int ranks,
-                                 double bytes);
+/// the algorithm was not measured with so many ranks, or where they are on several nodes. Between
+/// the sizes that were measured it follows the logarithm of the size; beyond them it stays as it
+/// is.
+std::optional<double> correction(const Network& network, const Algorithm& algorithm,
+                                 const Place& place, double bytes);
 
 /// A collective that was measured, and over predicted by its parts.
 struct MeasuredRatio {

@@ -100,7 +100,7 @@ Prediction predict(const Algorithm& algorithm, const Question& question, const N
                                        : simulate(workload, network, options);
   const auto& end = outcome.end;
   if (!varies(network)) low = high = end.at;
-  const auto corrected = correction(network, algorithm, question.ranks, question.bytes);
+  const auto corrected = correction(network, algorithm, place, question.bytes);
   const auto& error = corrected ? network.corrected_error : network.error;
   answer.correction = corrected.value_or(1);
   answer.time = std::llround(static_cast<double>(end.at) * answer.correction);

@@ -182,9 +182,9 @@ double alone_ps(const Algorithm& algorithm, const Place& place, double bytes,
   // A slot is free again when its readers are known to be done.
   const double noticed =
       overlaps && network.board ? busiest.board_waits * network.board->wait_ps : 0;
-  const auto corrected =
-      place.node_of.empty() ? correction(network, algorithm, place.size, bytes) : std::nullopt;
-  return static_cast<double>(simulate(workload, network).end.at) * corrected.value_or(1) + noticed;
+  return static_cast<double>(simulate(workload, network).end.at) *
+             correction(network, algorithm, place, bytes).value_or(1) +
+         noticed;
 }
 
 // What a node's ranks bring in from other nodes, round by round: each round waits once, and the

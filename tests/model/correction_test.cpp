@@ -24,7 +24,7 @@ Network measured_with_two() {
 
 double ring(const Network& network, int ranks, double bytes) {
   const auto& algorithm = find_algorithm(Collective::allreduce, "ring");
-  return correction(network, algorithm, ranks, bytes).value_or(-1);
+  return correction(network, algorithm, {.size = ranks, .node_of = {}}, bytes).value_or(-1);
 }
 
 TEST(Correction, follows_the_logarithm_of_the_size_and_stays_as_it_is_beyond) {
@@ -41,8 +41,9 @@ TEST(Correction, is_for_what_was_measured_only) {
   EXPECT_EQ(ring(network, 4, 1e3), -1);
   const auto& other = find_algorithm(Collective::allreduce, "binomial");
   const auto& namesake = find_algorithm(Collective::allgather, "ring");
-  EXPECT_FALSE(correction(network, other, 2, 1e3));
-  EXPECT_FALSE(correction(network, namesake, 2, 1e3));
+  const Place place{.size = 2, .node_of = {}};
+  EXPECT_FALSE(correction(network, other, place, 1e3));
+  EXPECT_FALSE(correction(network, namesake, place, 1e3));
   network.topology.levels.push_back({.name = "node", .size = 2});  // ranks are no more alike
   EXPECT_EQ(ring(network, 2, 1e3), -1);
 }
@@ -121,6 +122,9 @@ TEST(Correction, is_not_for_ranks_of_several_nodes) {
   const auto& algorithm = find_algorithm(Collective::allreduce, "ring");
   EXPECT_EQ(call_ps(algorithm, place, 1e3, {.network = network, .cores = 2}),
             call_ps(algorithm, place, 1e3, {.network = plain, .cores = 2}));
+  const Question question{
+      .collective = Collective::allreduce, .ranks = 2, .bytes = 1e3, .node_of = nodes};
+  EXPECT_EQ(predict(algorithm, question, network).correction, 1);
 }
 
 TEST(Correction, goes_through_the_file) {

@@ -77,9 +77,8 @@ void Contender::free(std::span<std::byte> memory) noexcept {
 }
 
 void Contender::rewrite(const Buffers& buffers) {
-  auto* words = reinterpret_cast<std::uint32_t*>(buffers.input.data());
-  const std::size_t count = buffers.input.size() / sizeof *words;
-  for (std::size_t i = 0; i < count; ++i) words[i] = static_cast<std::uint32_t>(i & 0xFF);
+  const auto input = floats(buffers.input);
+  for (std::size_t i = 0; i < input.size(); ++i) input[i] = static_cast<float>(i & 0xFF);
 }
 
 void Contender::fill(const Case& what, Seat seat, const Buffers& buffers) {

@@ -87,6 +87,7 @@ class ControlOwner {
   [[nodiscard]] std::uint64_t wrong() const noexcept;
   [[nodiscard]] std::uint32_t batch() const noexcept;
   /// Microseconds a call, one value a sample: from the last rank's start to the last rank's end.
+  /// From the first rank's start where ranks rewrite their input, and samples are single calls.
   [[nodiscard]] std::vector<double> samples_us() const;
 
  private:

@@ -135,14 +135,18 @@ std::vector<double> ControlOwner::samples_us() const {
   const auto samples = std::min(mapping_.line(0).samples, kMaxSamples);
   std::vector<double> times;
   times.reserve(samples);
+  // Single calls may do much before the last rank comes, where several share a core.
+  const bool from_first = mapping_.segment().posted.rewrite;
   for (std::uint32_t sample = 0; sample < samples; ++sample) {
-    Stamp last;
-    for (int rank = 0; rank < mapping_.segment().ranks; ++rank) {
+    Stamp first = mapping_.stamps(0)[sample], last = first;
+    for (int rank = 1; rank < mapping_.segment().ranks; ++rank) {
       const Stamp one = mapping_.stamps(rank)[sample];
+      first.begin_ns = std::min(first.begin_ns, one.begin_ns);
       last.begin_ns = std::max(last.begin_ns, one.begin_ns);
       last.end_ns = std::max(last.end_ns, one.end_ns);
     }
-    times.push_back(static_cast<double>(last.end_ns - last.begin_ns) * 1e-3 / batch());
+    const auto begin_ns = from_first ? first.begin_ns : last.begin_ns;
+    times.push_back(static_cast<double>(last.end_ns - begin_ns) * 1e-3 / batch());
   }
   return times;
 }

@@ -143,7 +143,11 @@ void Session::measure(const Limits& limits) {
   if (limits.warm_up >= 0) begin_ns = now_ns();
   std::uint32_t samples = 0;
   while (samples < limits.samples) {
-    if (what_.rewrite) contender_.rewrite(buffers_);
+    if (what_.rewrite) {
+      // Whoever is done first must not keep the core from those whose call has yet to return.
+      meeting_.barrier();
+      contender_.rewrite(buffers_);
+    }
     const bool overdue = samples > 0 && now_ns() - begin_ns > nanoseconds(limits.budget_s);
     if (meeting_.agree(overdue ? kStop : batch) == kStop) break;
     meeting_.stamp(samples++, timed(batch));

@@ -33,6 +33,8 @@ struct Board {
   std::atomic<std::uint32_t> arrived{0};
   std::atomic<std::uint32_t> meetings{0};
   std::atomic<int> pids[kRanks]{};
+  std::atomic<int> running{0};    // ranks in a call
+  std::atomic<int> disturbed{0};  // times that a rank rewrote its input meanwhile
   float input[kRanks][kMaxElements]{};
 
   void meet() {
@@ -57,7 +59,7 @@ SharedBoard make_board() {
   return SharedBoard(new (memory) Board);
 }
 
-enum class Fault { none, one_element, early_exit, death, hang, exception, refusal };
+enum class Fault { none, one_element, early_exit, late_return, death, hang, exception, refusal };
 
 /// Every collective by its definition: all inputs in sight, each rank takes what is its own.
 class ByHand final : public Contender {
@@ -78,11 +80,19 @@ class ByHand final : public Contender {
     if (culprit && fault_ == Fault::exception) throw std::runtime_error("out of cheese");
     while (culprit && fault_ == Fault::hang) std::this_thread::sleep_for(1ms);
     if (fault_ == Fault::early_exit) return;
+    ++board_.running;
     std::ranges::copy(in_, board_.input[seat_.rank]);
     board_.meet();
     for (std::size_t i = 0; i < out_.size(); ++i) out_[i] = result(i);
     if (culprit && fault_ == Fault::one_element) out_[0] += 1;
     board_.meet();
+    if (culprit && fault_ == Fault::late_return) std::this_thread::sleep_for(1ms);
+    --board_.running;
+  }
+
+  void rewrite(const Buffers& buffers) override {
+    if (board_.running != 0) ++board_.disturbed;
+    Contender::rewrite(buffers);
   }
 
  private:
@@ -212,6 +222,17 @@ TEST(Measure, in_place_rewritten_and_fixed_batches_go_through) {
   result = tournament.play(what, 1, {.budget_s = 60, .samples = 5, .batch = 3});
   EXPECT_EQ(result.rounds[0].turn("hand")->batch, 3U);
   EXPECT_EQ(result.rounds[0].turn("hand")->samples_us.size(), 5U);
+}
+
+TEST(Measure, input_is_rewritten_when_all_calls_have_returned) {
+  const auto board = make_board();
+  Tournament tournament(kRanks);
+  ASSERT_TRUE(tournament.add(by_hand("late", *board, Fault::late_return)));
+  Case what = sized(Collective::allreduce);
+  what.rewrite = true;
+  const auto result = tournament.play(what, 1, {.budget_s = 60, .samples = 20, .batch = 1});
+  EXPECT_EQ(result.rounds[0].turn("late")->samples_us.size(), 20U);
+  EXPECT_EQ(board->disturbed.load(), 0);
 }
 
 TEST(Measure, as_many_calls_warm_up_as_were_asked_for) {

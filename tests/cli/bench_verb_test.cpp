@@ -81,6 +81,18 @@ TEST(Bench, sweeps_one_knob_and_compares_with_its_first_value) {
                                             "65536 tls=off", "65536 tls=on"}));
 }
 
+TEST(Bench, leaves_out_what_does_not_fit_also_in_shared_buffers) {
+  const auto ran = bench({"allreduce", "-p", "2", "--sizes", "4K", "--algo", "all", "--buffers",
+                          "shared", "--json"});
+  ASSERT_EQ(ran.status, 0) << ran.err;
+  std::set<std::string> shown;
+  const auto results = Json::parse(ran.out)["results"];
+  for (const auto& row : results) shown.insert(row["algorithm"]);
+  EXPECT_TRUE(shown.contains("shared"));
+  EXPECT_TRUE(shown.contains("ring"));
+  EXPECT_FALSE(shown.contains("grid")) << "one node only";
+}
+
 TEST(Bench, shows_a_sweep_as_a_table) {
   const auto ran = bench({"allreduce", "-p", "2", "--sizes", "8,64K", "--sweep", "slot=64K,128K"});
   ASSERT_EQ(ran.status, 0) << ran.err;

@@ -57,6 +57,29 @@ ItemReader::ItemReader(std::span<const std::byte> message, std::uint64_t base, s
   read_gap();
 }
 
+void ItemReader::read_rest(std::uint32_t* indices, float* values) {
+  std::memcpy(values, values_ + done_ * sizeof(float), (items_ - done_) * sizeof(float));
+  for (; !at_end(); advance()) {
+    *indices++ = static_cast<std::uint32_t>(index_);
+    // Then as many short gaps at once as a word holds.
+    constexpr std::size_t kAtOnce = 8;
+    constexpr std::uint64_t kAnyMore = 0x8080'8080'8080'8080U;
+    while (items_ - done_ > kAtOnce && static_cast<std::size_t>(end_ - gaps_) >= kAtOnce) {
+      std::uint64_t gaps = 0;
+      std::memcpy(&gaps, gaps_, sizeof gaps);
+      if ((gaps & kAnyMore) != 0) break;
+      auto index = index_;
+      for (std::size_t k = 0; k < kAtOnce; ++k)
+        indices[k] = static_cast<std::uint32_t>(index += 1 + (gaps >> 8 * k & 0x7F));
+      if (index >= limit_) break;  // one by one, so that the culprit is named
+      index_ = index;
+      indices += kAtOnce;
+      gaps_ += kAtOnce;
+      done_ += kAtOnce;
+    }
+  }
+}
+
 void ItemReader::read_rarity() {
   if (done_ == items_) {
     if (gaps_ != end_ && !more_follow_) refuse(from_, "there are bytes after the last item");

@@ -48,6 +48,8 @@ class ItemReader {
     ++done_;
     read_gap();
   }
+  /// All that is left, of which both have room for: as advance() would find it.
+  void read_rest(std::uint32_t* indices, float* values);
 
  private:
   void read_gap() {

@@ -240,19 +240,10 @@ class OkTopk final : public Scheme {
     values_.reserve(items);
     std::size_t count = 0;
     for_each_message([&](ItemReader& message) {
-      ItemReader reader = message;  // a copy stays in registers
-      auto* const indices = indices_.data() + count;
-      auto* const values = values_.data() + count;
-      const auto room = items - count;
-      std::size_t i = 0;
-      for (; !reader.at_end() && i < room; reader.advance()) {
-        indices[i] = static_cast<std::uint32_t>(reader.index());
-        values[i++] = reader.value();
-      }
-      if (!reader.at_end())
+      if (message.items() > items - count)
         throw Error(Errc::invalid_argument, "oktopk: owners sent more items than they announced");
-      count += i;
-      message = reader;
+      message.read_rest(indices_.data() + count, values_.data() + count);
+      count += message.items();
     });
     const std::span<const std::uint32_t> indices(indices_.data(), count);
     if (x.far != nullptr) {

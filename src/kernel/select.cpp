@@ -227,11 +227,27 @@ bool all_finite(std::span<const float> values) noexcept {
 void count_magnitudes(std::span<const float> values, Magnitude from, int shift,
                       std::span<std::uint32_t> counts) noexcept {
   const auto last = static_cast<std::uint32_t>(counts.size() - 1);
-  for (const float value : values) {
+  const auto count = [=](float value, std::uint32_t* into) {
     const auto above = magnitude(value) - from;
     // Below `from` the difference wraps round and has its highest bit set.
-    if (static_cast<std::int32_t>(above) >= 0) ++counts[std::min(above >> shift, last)];
+    if (static_cast<std::int32_t>(above) >= 0) ++into[std::min(above >> shift, last)];
+  };
+  // Most fall into a few bins, and a bin that was just counted is counted again only after its
+  // store: so neighbours have counts of their own.
+  constexpr std::size_t kMostBins = 4097, kApart = 4;
+  const bool pays = values.size() >= 2 * kApart * counts.size() && counts.size() <= kMostBins;
+  const std::size_t whole = pays ? values.size() / kApart * kApart : 0;
+  if (whole > 0) {
+    std::uint32_t others[kApart - 1][kMostBins];
+    for (auto& other : others) std::fill_n(other, counts.size(), 0);
+    for (std::size_t i = 0; i < whole; i += kApart) {
+      count(values[i], counts.data());
+      for (std::size_t k = 1; k < kApart; ++k) count(values[i + k], others[k - 1]);
+    }
+    for (std::size_t bin = 0; bin < counts.size(); ++bin)
+      for (const auto& other : others) counts[bin] += other[bin];
   }
+  for (const float value : values.subspan(whole)) count(value, counts.data());
 }
 
 }  // namespace sinew

@@ -33,10 +33,9 @@ namespace hn = hwy::HWY_NAMESPACE;
 using F = hn::ScalableTag<float>;
 using U = hn::RebindToUnsigned<F>;
 
-// Writes `staged` out and clears it. `streaming`: `to` is aligned.
-HWY_INLINE void emit(float* staged, float* to, std::size_t elements, bool streaming) {
+// `streaming`: `to` is aligned.
+HWY_INLINE void emit(const float* staged, float* to, std::size_t elements, bool streaming) {
   const F d;
-  const auto zero = hn::Zero(d);
   const std::size_t lanes = hn::Lanes(d);
   std::size_t i = 0;
   for (; i + lanes <= elements; i += lanes) {
@@ -45,13 +44,12 @@ HWY_INLINE void emit(float* staged, float* to, std::size_t elements, bool stream
       hn::Stream(values, d, to + i);
     else
       hn::StoreU(values, d, to + i);
-    hn::Store(zero, d, staged + i);
   }
-  for (; i < elements; ++i) to[i] = std::exchange(staged[i], 0.0F);
+  for (; i < elements; ++i) to[i] = staged[i];
 }
 
-// Items are put into a small block, which is then written as a whole: every line of the vector
-// is written once, and none is read.
+// Items are put into a small block of zeros, which is then written as a whole: every line of the
+// vector is written once, and none is read. Then they become zeros again.
 void write_vectors(std::span<float> vector, SparseItems items, float divisor, bool streaming) {
   constexpr std::size_t kBlock = 2048;
   alignas(64) float staged[kBlock] = {};
@@ -64,9 +62,11 @@ void write_vectors(std::span<float> vector, SparseItems items, float divisor, bo
   std::size_t item = 0;
   for (std::size_t begin = 0; begin < vector.size(); begin = end) {
     end = begin == 0 && end != 0 ? end : std::min(vector.size(), begin + kBlock);
+    const std::size_t first = item;
     for (; item < count && indices[item] < end; ++item)
       staged[indices[item] - begin] = values[item] / divisor;
     emit(staged, to + begin, end - begin, streaming);
+    for (std::size_t i = first; i < item; ++i) staged[indices[i] - begin] = 0;
   }
   if (streaming) hwy::FlushStream();
 }

@@ -45,23 +45,24 @@ void TopK::reserve(std::size_t candidates) {
 // cluster is in any cache, so that many are fetched ahead.
 template <class Get, class Fetch>
 Magnitude TopK::bound_from_sample(Get get, Fetch fetch) {
-  sample_.clear();
+  sample_.resize(strides(elements_) ? kSample : elements_);
   if (strides(elements_)) {
-    constexpr std::size_t kAhead = 32;
+    constexpr std::size_t kAhead = 16;
     const auto stride = elements_ / kClusters;
     std::uint64_t jitter = 0x9E3779B97F4A7C15U;  // so that no period of the data can hide
     std::array<std::size_t, kAhead> firsts{};
+    auto* to = sample_.data();
     for (std::size_t cluster = 0; cluster < kClusters + kAhead; ++cluster) {
       auto& first = firsts[cluster % kAhead];
       if (cluster >= kAhead)
-        for (std::size_t i = first; i < first + kCluster; ++i) sample_.push_back(get(i));
+        for (std::size_t i = first; i < first + kCluster; ++i) *to++ = get(i);
       if (cluster >= kClusters) continue;
       jitter = jitter * 6364136223846793005U + 1442695040888963407U;
       first = cluster * stride + (jitter >> 33) % (stride - kCluster + 1);
       fetch(first);
     }
   } else {
-    for (std::size_t i = 0; i < elements_; ++i) sample_.push_back(get(i));
+    for (std::size_t i = 0; i < elements_; ++i) sample_[i] = get(i);
   }
   if (sample_rank_ >= sample_.size() || sample_rank_ == 0) return kSmallest;
   return std::max(kth_magnitude(sample_, sample_rank_).magnitude, kSmallest);
@@ -73,6 +74,8 @@ TopK::Chosen TopK::accumulate(std::span<const float> gradient, Kept kept, std::s
                                        [&](std::size_t i) {
                                          __builtin_prefetch(&gradient[i]);
                                          __builtin_prefetch(&kept.values[i]);
+                                         if (!kept.gone.empty())
+                                           __builtin_prefetch(&kept.gone[i / 64]);
                                        });
   // In place the lines that are written have just been read: streaming would only push them out.
   const bool streaming = elements_ >= kStreamingElements && sum.data() != kept.values.data();
@@ -120,9 +123,14 @@ std::size_t TopK::trim(Magnitude floor, std::size_t found) {
       continue;
     }
     const auto low = from + static_cast<Magnitude>(bin) * width;
-    boundary_.clear();
-    for (const float value : values)
-      if (const auto m = magnitude(value); m - low < width) boundary_.push_back(m);
+    boundary_.resize(counts_[bin] + std::size_t{1});  // every magnitude is stored, few stay
+    std::size_t count = 0;
+    for (const float value : values) {
+      const auto m = magnitude(value);
+      boundary_[count] = m;
+      count += m - low < width ? 1 : 0;
+    }
+    boundary_.resize(count);
     break;
   }
   const auto at = boundary_.begin() + static_cast<std::ptrdiff_t>(surplus - below);

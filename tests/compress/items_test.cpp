@@ -1,7 +1,10 @@
 // Sparse items on the wire: what is written is read back, and nothing else is believed.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <bit>
 #include <random>
+#include <string>
 #include <vector>
 
 #include <sinew/error.hpp>
@@ -13,7 +16,12 @@ namespace {
 struct Items {
   std::vector<std::uint32_t> indices;
   std::vector<float> values;
-  friend bool operator==(const Items&, const Items&) = default;
+  // Bit for bit: forged values may be NaN.
+  friend bool operator==(const Items& a, const Items& b) {
+    return a.indices == b.indices &&
+           std::ranges::equal(a.values, b.values, {}, std::bit_cast<std::uint32_t, float>,
+                              std::bit_cast<std::uint32_t, float>);
+  }
 };
 
 std::vector<std::byte> encoded(const Items& items, std::uint32_t base) {
@@ -22,13 +30,37 @@ std::vector<std::byte> encoded(const Items& items, std::uint32_t base) {
   return bytes;
 }
 
-Items decoded(std::span<const std::byte> bytes, std::uint32_t base, std::uint32_t limit) {
+Items one_by_one(ItemReader reader) {
   Items items;
-  for (ItemReader reader(bytes, base, limit, 3); !reader.at_end(); reader.advance()) {
+  for (; !reader.at_end(); reader.advance()) {
     items.indices.push_back(static_cast<std::uint32_t>(reader.index()));
     items.values.push_back(reader.value());
   }
   return items;
+}
+
+Items at_once(ItemReader reader) {
+  Items items{std::vector<std::uint32_t>(reader.items()), std::vector<float>(reader.items())};
+  reader.read_rest(items.indices.data(), items.values.data());
+  EXPECT_TRUE(reader.at_end());
+  return items;
+}
+
+// Both ways find the same, or refuse with the same words.
+Items decoded(std::span<const std::byte> bytes, std::uint32_t base, std::uint32_t limit) {
+  const ItemReader reader(bytes, base, limit, 3);
+  std::string refused;
+  try {
+    EXPECT_EQ(at_once(reader), one_by_one(reader));
+  } catch (const Error& error) {
+    refused = error.what();
+  }
+  try {
+    return one_by_one(reader);
+  } catch (const Error& error) {
+    EXPECT_EQ(refused, error.what());
+    throw;
+  }
 }
 
 TEST(Items, come_back_as_they_were) {
@@ -73,6 +105,12 @@ TEST(Items, an_index_outside_its_region_is_refused) {
   EXPECT_NO_THROW(decoded(encoded(items, 10), 10, 301));
   EXPECT_THROW(decoded(encoded(items, 10), 10, 300), Error);
   EXPECT_THROW(decoded(encoded(items, 10), 10, 15), Error);
+  Items many;
+  for (std::uint32_t i = 0; i < 40; ++i) many.indices.push_back(10 + 3 * i);
+  many.values.resize(many.indices.size());
+  for (std::uint32_t limit = 11; limit <= many.indices.back(); ++limit)
+    EXPECT_THROW(decoded(encoded(many, 10), 10, limit), Error) << limit;
+  EXPECT_EQ(decoded(encoded(many, 10), 10, many.indices.back() + 1), many);
 }
 
 TEST(Items, forged_bytes_never_read_or_write_outside) {

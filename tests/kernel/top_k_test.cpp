@@ -142,6 +142,21 @@ TEST(Select, what_does_not_fit_is_counted_and_not_written) {
   }
 }
 
+TEST(Select, counts_magnitudes_as_one_by_one_would) {
+  for (const std::size_t elements : {0U, 1U, 100U, 16391U, 40001U, 200003U})
+    for (const std::size_t bins : {1U, 513U, 2049U, 4097U, 5000U})
+      for (const int shift : {0, 9, 20}) {
+        const auto values = awkward(elements, 7);
+        const Magnitude from = shift == 20 ? 0 : magnitude(0.5F);
+        std::vector<std::uint32_t> counts(bins, 3), expected(bins, 3);
+        count_magnitudes(values, from, shift, counts);
+        for (const float value : values)
+          if (magnitude(value) >= from)
+            ++expected[std::min<std::size_t>((magnitude(value) - from) >> shift, bins - 1)];
+        EXPECT_EQ(counts, expected) << elements << ' ' << bins << ' ' << shift;
+      }
+}
+
 TEST(Select, sees_the_one_element_that_is_not_finite) {
   for (const auto level : kLevels) {
     choose_simd_for_test(level);

@@ -54,7 +54,7 @@ void fold(benchmark::State& state, sinew::DType dtype, bool streaming) {
   const Buffers buffers(inputs + 1, bytes);
   const std::vector<const std::byte*> from(buffers.all().begin() + 1, buffers.all().end());
   for (auto _ : state) {
-    reducer.fold(buffers.all().first(1), from, bytes / reducer.element_bytes, streaming);
+    reducer.fold(buffers.all().first(1), from, bytes / reducer.element_bytes, streaming ? 1 : 0);
     benchmark::ClobberMemory();
   }
   state.SetBytesProcessed(state.iterations() * static_cast<std::int64_t>(inputs * bytes));

@@ -48,7 +48,7 @@ class HandContender final : public bench::Contender {
           __builtin_ia32_pause();
       inputs_[static_cast<std::size_t>(rank)] = rank == seat_.rank ? data_ : slot(rank, parity);
     }
-    sum_.fold({&data_, 1}, inputs_, bytes_ / sizeof(float), false);
+    sum_.fold({&data_, 1}, inputs_, bytes_ / sizeof(float), 0);
   }
 
  private:

@@ -128,7 +128,7 @@ std::span<float> ErrorFeedback::accumulate(std::span<const float> gradient) {
   std::byte* const into = std::as_writable_bytes(sum).data();
   const std::byte* const from[] = {std::as_bytes(gradient).data(), std::as_bytes(before).data()};
   reducer.fold({&into, 1}, {from, 2}, elements_,
-               undo_ == Undo::yes && elements_ >= kStreamingElements);
+               undo_ == Undo::yes && elements_ >= kStreamingElements ? 1 : 0);
   return sum;
 }
 

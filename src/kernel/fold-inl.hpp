@@ -199,7 +199,7 @@ HWY_INLINE void fold_stored(Dsts dsts, const In& inputs, std::size_t bytes) {
   last.store(dsts, last_at);
 }
 
-/// Bytes until every destination is aligned for non-temporal stores, or `bytes` if that never is.
+/// Bytes until all of `dsts` are aligned for non-temporal stores, or `bytes` if they never are.
 template <class L>
 HWY_INLINE std::size_t head_bytes(Dsts dsts, std::size_t bytes, std::size_t element_bytes) {
   const auto misalignment = [](const std::byte* p) {
@@ -215,15 +215,19 @@ HWY_INLINE std::size_t head_bytes(Dsts dsts, std::size_t bytes, std::size_t elem
 
 /// As fold_stored(), with a first vector that is treated like the last one.
 template <class L, class Op, class In>
-HWY_NOINLINE void fold_streamed(Dsts dsts, const In& inputs, std::size_t head, std::size_t bytes) {
+HWY_NOINLINE void fold_streamed(Dsts dsts, std::size_t streamed, const In& inputs, std::size_t head,
+                                std::size_t bytes) {
+  const auto stored = dsts.first(dsts.size() - streamed), past_caches = dsts.last(streamed);
   const std::size_t last_at = bytes - L::kBytes;
   const auto first = Block<L, 1>::template fold<Op>(inputs, 0);
   const auto last = Block<L, 1>::template fold<Op>(inputs, last_at);
   std::size_t at = head;
   for (; at + 4 * L::kBytes <= last_at; at += 4 * L::kBytes) {
-    Block<L, 4>::template fold<Op>(inputs, at).stream(dsts, at);
+    const auto total = Block<L, 4>::template fold<Op>(inputs, at);
+    total.store(stored, at);
+    total.stream(past_caches, at);
   }
-  for (; at < last_at; at += L::kBytes) Block<L, 1>::template fold<Op>(inputs, at).stream(dsts, at);
+  for (; at < last_at; at += L::kBytes) Block<L, 1>::template fold<Op>(inputs, at).store(dsts, at);
   hwy::FlushStream();  // before whatever tells a reader that the data is there
   first.store(dsts, 0);
   last.store(dsts, last_at);
@@ -252,15 +256,17 @@ HWY_INLINE void fold_into_one(std::byte* dst, std::span<const std::byte* const> 
 
 template <class T, class Op>
 void fold(Dsts dsts, std::span<const std::byte* const> inputs, std::size_t elements,
-          bool streaming) {
+          std::size_t streamed) {
   const std::size_t bytes = elements * sizeof(T);
   if (inputs.size() == 1) {
-    for (std::byte* dst : dsts) copy_bytes(dst, inputs[0], bytes, streaming);
+    for (std::size_t i = 0; i < dsts.size(); ++i)
+      copy_bytes(dsts[i], inputs[0], bytes, i + streamed >= dsts.size());
     return;
   }
-  if (streaming && elements >= 8 * Lanes<T>::kElements) {
-    const std::size_t head = head_bytes<Lanes<T>>(dsts, bytes, sizeof(T));
-    if (head < bytes) return fold_streamed<Lanes<T>, Op>(dsts, Inputs<0>(inputs), head, bytes);
+  if (streamed > 0 && elements >= 8 * Lanes<T>::kElements) {
+    const std::size_t head = head_bytes<Lanes<T>>(dsts.last(streamed), bytes, sizeof(T));
+    if (head < bytes)
+      return fold_streamed<Lanes<T>, Op>(dsts, streamed, Inputs<0>(inputs), head, bytes);
   }
   if (dsts.size() == 1) {
     const std::size_t count = inputs.size();

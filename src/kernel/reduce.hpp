@@ -18,9 +18,10 @@ struct Reducer {
   void (*pair)(std::byte* dst, const std::byte* src, std::size_t elements) = nullptr;
   /// Every dst = ((inputs[0] op inputs[1]) op inputs[2]) ..., in one pass over the inputs. 16-bit
   /// floats round after every operation, so that the bits equal those of repeated pair().
-  /// `streaming`: the destinations will not be read soon (non-temporal stores).
+  /// The last `streamed` destinations will not be read soon (non-temporal stores). That pays only
+  /// where they are no inputs: those are in the cache, and would first be pushed out of it.
   void (*fold)(std::span<std::byte* const> dsts, std::span<const std::byte* const> inputs,
-               std::size_t elements, bool streaming) = nullptr;
+               std::size_t elements, std::size_t streamed) = nullptr;
 };
 
 /// Throws Error{unsupported} naming both when the type does not have the operation.

@@ -87,7 +87,7 @@ void pair(std::byte* dst, const std::byte* src, std::size_t elements) {
 
 template <ReduceOp kOp, class T>
 void fold(std::span<std::byte* const> dsts, std::span<const std::byte* const> inputs,
-          std::size_t elements, bool /*streaming*/) {
+          std::size_t elements, std::size_t /*streamed*/) {
   for (std::size_t i = 0; i < elements; ++i) {
     T total = load<T>(inputs[0], i);
     for (const std::byte* input : inputs.subspan(1)) total = combine<kOp>(total, load<T>(input, i));

@@ -246,7 +246,7 @@ void Run::fold(const BoundStep& step, std::uint64_t begin, std::uint64_t bytes) 
   std::byte* const into[] = {destination(step) + begin, slot(rank_) + step.echo};
   const auto elements = bytes >> std::countr_zero(plan_->reducer.element_bytes);
   plan_->reducer.fold({into, step.echoes ? 2U : 1U}, {plan_->inputs.data(), count}, elements,
-                      step.echoes && streams_);
+                      step.echoes && streams_ ? 1 : 0);
   if (plan_->divide_folds)
     divide(plan_->binding().dtype, into[0], elements, plan_->binding().divisor);
 }
@@ -266,7 +266,7 @@ void Run::fold_everywhere(const BoundStep& step, std::uint64_t begin,
       plan_->outputs[count++] = board_->exposed(member, true) + step.dst + begin + piece;
     }
     plan_->reducer.fold({plan_->outputs.data(), count}, {plan_->inputs.data(), count},
-                        length / element, false);
+                        length / element, 0);
     if (!plan_->divide_folds) continue;
     for (std::size_t i = 0; i < count; ++i)
       divide(plan_->binding().dtype, plan_->outputs[i], length / element, plan_->binding().divisor);

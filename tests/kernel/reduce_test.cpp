@@ -20,7 +20,7 @@ struct Layout {
   std::size_t offset = 0;  // of every buffer from a 64-byte boundary, in bytes
   std::size_t dsts = 1;
   int alias = -1;  // the first destination is this input; the second, if any, the input after it
-  bool streaming = false;
+  std::size_t streamed = 0;
 };
 
 class ReduceTest : public testing::TestWithParam<DType> {
@@ -60,15 +60,15 @@ class ReduceTest : public testing::TestWithParam<DType> {
     }
     std::vector<std::byte> expected(bytes);
     const std::array<std::byte*, 1> reference_dst{expected.data()};
-    find_scalar_reducer(dtype, reducer.op).fold(reference_dst, reference_from, elements, false);
+    find_scalar_reducer(dtype, reducer.op).fold(reference_dst, reference_from, elements, 0);
 
-    reducer.fold(dsts, from, elements, layout.streaming);
+    reducer.fold(dsts, from, elements, layout.streamed);
 
     const auto story = [&] {
       return std::string(name(dtype)) + " " + std::string(name(reducer.op)) + ", " +
              std::to_string(inputs) + " inputs of " + std::to_string(elements) + ", offset " +
              std::to_string(layout.offset) + ", dsts " + std::to_string(layout.dsts) + ", alias " +
-             std::to_string(layout.alias) + ", streaming " + std::to_string(layout.streaming);
+             std::to_string(layout.alias) + ", streamed " + std::to_string(layout.streamed);
     };
     for (const std::byte* dst : dsts) {
       ASSERT_EQ(first_difference(dtype, dst, expected.data(), elements, is_arithmetic(reducer.op)),
@@ -87,9 +87,10 @@ TEST_P(ReduceTest, fold_has_the_bits_of_the_reference_for_all_counts_and_inputs)
   // Each case also takes the next of these, so that all of them meet many counts.
   const std::vector<Layout> layouts{{},
                                     {.offset = element_bytes},
-                                    {.offset = 3, .streaming = true},
-                                    {.streaming = true},
-                                    {.offset = element_bytes, .dsts = 3, .streaming = true},
+                                    {.offset = 3, .streamed = 1},
+                                    {.streamed = 1},
+                                    {.offset = element_bytes, .dsts = 3, .streamed = 3},
+                                    {.offset = element_bytes, .dsts = 3, .streamed = 1},
                                     {.offset = 1, .dsts = 2},
                                     {.alias = 0}};
   std::size_t turn = 0;
@@ -116,11 +117,11 @@ TEST_P(ReduceTest, a_destination_may_be_any_input) {
       for (const std::size_t inputs : {1U, 2U, 3U, 4U, 5U, 8U, 9U}) {
         for (int alias = 0; alias < static_cast<int>(inputs); ++alias) {
           for (const std::size_t elements : {1U, 16U, 17U, 65U, 1023U}) {
-            for (const bool streaming : {false, true}) {
-              check_fold(reducer, inputs, elements, {.alias = alias, .streaming = streaming});
+            for (const std::size_t streamed : {0U, 1U}) {
+              check_fold(reducer, inputs, elements, {.alias = alias, .streamed = streamed});
               check_fold(
                   reducer, inputs, elements,
-                  {.offset = element_bytes, .dsts = 2, .alias = alias, .streaming = streaming});
+                  {.offset = element_bytes, .dsts = 2, .alias = alias, .streamed = streamed});
               if (HasFatalFailure()) return;
             }
           }
@@ -136,9 +137,8 @@ TEST_P(ReduceTest, streaming_works_from_every_alignment) {
     const Reducer reducer = find_reducer(dtype, ReduceOp::sum);
     for (std::size_t offset = 0; offset < 64; ++offset) {
       for (const std::size_t elements : {128U, 129U, 515U, 1000U}) {
-        check_fold(reducer, 2, elements, {.offset = offset, .streaming = true});
-        check_fold(reducer, 5, elements,
-                   {.offset = offset, .dsts = 2, .alias = 1, .streaming = true});
+        check_fold(reducer, 2, elements, {.offset = offset, .streamed = 1});
+        check_fold(reducer, 5, elements, {.offset = offset, .dsts = 2, .alias = 1, .streamed = 2});
         if (HasFatalFailure()) return;
       }
     }
@@ -155,8 +155,8 @@ TEST_P(ReduceTest, destinations_of_unlike_alignment_are_all_written) {
     const std::array<const std::byte*, 2> inputs{values(0), values(1)};
     const std::array<std::byte*, 1> reference{expected.data()};
     const std::array<std::byte*, 2> dsts{near.data(), far.data()};
-    find_scalar_reducer(dtype, ReduceOp::sum).fold(reference, inputs, kElements, false);
-    reducer.fold(dsts, inputs, kElements, true);
+    find_scalar_reducer(dtype, ReduceOp::sum).fold(reference, inputs, kElements, 0);
+    reducer.fold(dsts, inputs, kElements, 2);
     for (Guarded* got : {&near, &far}) {
       EXPECT_EQ(first_difference(dtype, got->data(), expected.data(), kElements, true), -1);
       EXPECT_TRUE(got->intact());
@@ -179,7 +179,7 @@ TEST_P(ReduceTest, fold_has_the_bits_of_repeated_pair) {
           paired.fill(values(0));
           for (std::size_t i = 1; i < inputs; ++i) reducer.pair(paired.data(), values(i), elements);
           const std::array<std::byte*, 1> dsts{folded.data()};
-          reducer.fold(dsts, from, elements, false);
+          reducer.fold(dsts, from, elements, 0);
           ASSERT_EQ(
               first_difference(dtype, folded.data(), paired.data(), elements, is_arithmetic(op)),
               -1)
@@ -273,7 +273,7 @@ TEST(reduce_values, half_precision_rounds_after_every_operation) {
   const std::array<const std::byte*, 3> inputs{reinterpret_cast<const std::byte*>(&large),
                                                reinterpret_cast<const std::byte*>(&one),
                                                reinterpret_cast<const std::byte*>(&one)};
-  find_reducer(DType::f16, ReduceOp::sum).fold(dsts, inputs, 1, false);
+  find_reducer(DType::f16, ReduceOp::sum).fold(dsts, inputs, 1, 0);
   EXPECT_EQ(to_float(result), 2048.0F);
 }
 

@@ -171,12 +171,7 @@ Stamp Control::last_of_all(std::uint32_t sample) {
   return last;
 }
 
-void Control::report(std::uint64_t wrong, std::uint32_t samples, std::uint32_t batch) {
-  auto& line = mapping_.line(seat_.rank);
-  line.wrong = wrong;
-  line.samples = samples;
-  line.batch = batch;
-}
+void Control::report(const Report& report) { mapping_.line(seat_.rank).report = report; }
 
 void Control::publish(std::string_view key, std::string_view value) {
   auto& line = mapping_.line(seat_.rank);

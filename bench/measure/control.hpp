@@ -86,8 +86,8 @@ class ControlOwner {
   [[nodiscard]] std::string message(int rank) const;
   [[nodiscard]] std::uint64_t wrong() const noexcept;
   [[nodiscard]] std::uint32_t batch() const noexcept;
-  /// Microseconds a call, one value a sample: from the last rank's start to the last rank's end.
-  /// From the first rank's start where ranks rewrite their input, and samples are single calls.
+  /// Microseconds a call, one value a sample: from the last rank's start to the last rank's end,
+  /// or from the first one's start (Report::from_first).
   [[nodiscard]] std::vector<double> samples_us() const;
 
  private:
@@ -116,7 +116,7 @@ class Control final : public Meeting {
   std::uint32_t agree(std::uint32_t value_of_rank_0) override;
   void stamp(std::uint32_t sample, Stamp times) noexcept override;
   [[nodiscard]] Stamp last_of_all(std::uint32_t sample) override;
-  void report(std::uint64_t wrong, std::uint32_t samples, std::uint32_t batch) override;
+  void report(const Report& report) override;
 
   /// A small key-value store, for libraries whose ranks must learn each other's address.
   void publish(std::string_view key, std::string_view value);

@@ -125,28 +125,27 @@ std::string ControlOwner::message(int rank) const { return mapping_.line(rank).m
 
 std::uint64_t ControlOwner::wrong() const noexcept {
   std::uint64_t wrong = 0;
-  for (int rank = 0; rank < mapping_.segment().ranks; ++rank) wrong += mapping_.line(rank).wrong;
+  for (int rank = 0; rank < mapping_.segment().ranks; ++rank)
+    wrong += mapping_.line(rank).report.wrong;
   return wrong;
 }
 
-std::uint32_t ControlOwner::batch() const noexcept { return mapping_.line(0).batch; }
+std::uint32_t ControlOwner::batch() const noexcept { return mapping_.line(0).report.batch; }
 
 std::vector<double> ControlOwner::samples_us() const {
-  const auto samples = std::min(mapping_.line(0).samples, kMaxSamples);
+  const auto report = mapping_.line(0).report;
+  const auto samples = std::min(report.samples, kMaxSamples);
   std::vector<double> times;
   times.reserve(samples);
-  // Single calls may do much before the last rank comes, where several share a core.
-  const bool from_first = mapping_.segment().posted.rewrite;
   for (std::uint32_t sample = 0; sample < samples; ++sample) {
-    Stamp first = mapping_.stamps(0)[sample], last = first;
+    auto [begin_ns, end_ns] = mapping_.stamps(0)[sample];
     for (int rank = 1; rank < mapping_.segment().ranks; ++rank) {
       const Stamp one = mapping_.stamps(rank)[sample];
-      first.begin_ns = std::min(first.begin_ns, one.begin_ns);
-      last.begin_ns = std::max(last.begin_ns, one.begin_ns);
-      last.end_ns = std::max(last.end_ns, one.end_ns);
+      begin_ns =
+          report.from_first ? std::min(begin_ns, one.begin_ns) : std::max(begin_ns, one.begin_ns);
+      end_ns = std::max(end_ns, one.end_ns);
     }
-    const auto begin_ns = from_first ? first.begin_ns : last.begin_ns;
-    times.push_back(static_cast<double>(last.end_ns - begin_ns) * 1e-3 / batch());
+    times.push_back(static_cast<double>(end_ns - begin_ns) * 1e-3 / report.batch);
   }
   return times;
 }

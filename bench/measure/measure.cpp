@@ -152,7 +152,8 @@ void Session::measure(const Limits& limits) {
     if (meeting_.agree(overdue ? kStop : batch) == kStop) break;
     meeting_.stamp(samples++, timed(batch));
   }
-  meeting_.report(wrong_, samples, batch);
+  meeting_.report(
+      {.wrong = wrong_, .samples = samples, .batch = batch, .from_first = what_.rewrite});
 }
 
 void serve(Control& control, Contender& contender) {

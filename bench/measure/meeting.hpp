@@ -13,6 +13,15 @@ struct Stamp {
   std::uint64_t end_ns = 0;
 };
 
+struct Report {
+  std::uint64_t wrong = 0;    // elements
+  std::uint32_t samples = 0;  // stamped
+  std::uint32_t batch = 1;    // calls in each
+  /// A sample begins when the first rank does, not when the last has come: where ranks share a core
+  /// and have work of their own, much of it may be done by then.
+  bool from_first = false;
+};
+
 class Meeting {
  public:
   Meeting() = default;
@@ -28,8 +37,8 @@ class Meeting {
   virtual void stamp(std::uint32_t sample, Stamp times) noexcept = 0;
   /// The last start and the last end over all ranks. All ask, after a barrier.
   [[nodiscard]] virtual Stamp last_of_all(std::uint32_t sample) = 0;
-  /// What this rank's turn came to: wrong elements, and the samples it has stamped.
-  virtual void report(std::uint64_t wrong, std::uint32_t samples, std::uint32_t batch) = 0;
+  /// What this rank's turn came to. The same on all ranks, but for `wrong`.
+  virtual void report(const Report& report) = 0;
 };
 
 }  // namespace sinew::bench

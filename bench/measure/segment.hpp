@@ -10,7 +10,7 @@
 
 namespace sinew::bench::detail {
 
-inline constexpr std::uint32_t kMagic = 0x53424332;  // "SBC2": changes with the layout
+inline constexpr std::uint32_t kMagic = 0x53424333;  // "SBC3": changes with the layout
 inline constexpr std::size_t kNotesBytes = std::size_t{128} * 1024;
 inline constexpr std::size_t kTextBytes = 512;
 
@@ -33,9 +33,7 @@ struct PostedCase {
 struct alignas(128) RankLine {
   std::atomic<std::int32_t> pid{0};
   std::atomic<RankState> state{RankState::absent};
-  std::uint64_t wrong = 0;
-  std::uint32_t samples = 0;
-  std::uint32_t batch = 0;
+  Report report;
   std::array<char, kTextBytes> message{};
   std::atomic<std::uint32_t> notes_bytes{0};  // released after the notes are written
   std::array<char, kNotesBytes> notes{};      // what it published; untouched pages cost nothing

@@ -68,11 +68,11 @@ class SinewContender final : public bench::Contender {
   bool supports(const Case& what) override {
     const auto wanted = algorithm_for(from_options(what.options));
     if (wanted.empty()) return true;
-    // There are no buffers yet that `shared` could find to be shared.
-    if (shared_ && wanted == "shared") return true;
     auto call = call_for(what, communicator_.size());
+    // There are no buffers yet that `shared` could find to be shared.
     for (const auto& candidate : communicator_.explain(call))
-      if (candidate.algorithm == wanted) return candidate.refused.empty();
+      if (candidate.algorithm == wanted)
+        return candidate.refused.empty() || (shared_ && wanted == "shared");
     return installed_;
   }
   void set_installed() { installed_ = true; }

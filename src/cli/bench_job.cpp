@@ -94,21 +94,20 @@ class BenchJob::Meeting final : public bench::Meeting {
     communicator_.allreduce(std::span<std::uint64_t>(last), ReduceOp::max);
     return {last[0], last[1]};
   }
-  void report(std::uint64_t wrong, std::uint32_t samples, std::uint32_t batch) override {
-    std::vector<std::uint64_t> last;
-    for (std::uint32_t i = 0; i < samples; ++i) {
-      last.push_back(stamps_[i].begin_ns);
-      last.push_back(stamps_[i].end_ns);
-    }
-    communicator_.allreduce(std::span<std::uint64_t>(last), ReduceOp::max);
-    communicator_.allreduce(std::span(&wrong, 1), ReduceOp::sum);
+  void report(const bench::Report& report) override {
     turn_ = {};
-    turn_.wrong = wrong;
-    turn_.batch = batch;
-    for (std::uint32_t i = 0; i < samples; ++i)
-      turn_.samples_us.push_back(
-          static_cast<double>(last[std::size_t{2} * i + 1] - last[std::size_t{2} * i]) * 1e-3 /
-          batch);
+    turn_.wrong = report.wrong;
+    turn_.batch = report.batch;
+    communicator_.allreduce(std::span(&turn_.wrong, 1), ReduceOp::sum);
+    std::vector<std::uint64_t> begins, ends;
+    for (std::uint32_t i = 0; i < report.samples; ++i) {
+      begins.push_back(stamps_[i].begin_ns);
+      ends.push_back(stamps_[i].end_ns);
+    }
+    communicator_.allreduce(std::span(begins), report.from_first ? ReduceOp::min : ReduceOp::max);
+    communicator_.allreduce(std::span(ends), ReduceOp::max);
+    for (std::uint32_t i = 0; i < report.samples; ++i)
+      turn_.samples_us.push_back(static_cast<double>(ends[i] - begins[i]) * 1e-3 / report.batch);
   }
   [[nodiscard]] const bench::Turn& turn() const noexcept { return turn_; }
 

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <bit>
+
 #include <sinew/error.hpp>
 
 namespace sinew {
@@ -58,6 +60,8 @@ ItemReader::ItemReader(std::span<const std::byte> message, std::uint64_t base, s
 }
 
 void ItemReader::read_rest(std::uint32_t* indices, float* values) {
+  static_assert(std::endian::native == std::endian::little, "the first gap is in the lowest byte");
+  if (at_end()) return;
   std::memcpy(values, values_ + done_ * sizeof(float), (items_ - done_) * sizeof(float));
   for (; !at_end(); advance()) {
     *indices++ = static_cast<std::uint32_t>(index_);

@@ -48,7 +48,7 @@ class ItemReader {
     ++done_;
     read_gap();
   }
-  /// All that is left, of which both have room for: as advance() would find it.
+  /// All that is left; both have room for it. The same as by advance(), but faster.
   void read_rest(std::uint32_t* indices, float* values);
 
  private:

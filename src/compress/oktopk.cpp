@@ -5,6 +5,8 @@
 // only after selecting: an alltoall of ragged parts (split and reduce), and an allgather of ragged
 // parts, balanced first where owners have very different amounts. Thresholds are exact in every
 // step: nothing drifts, and nothing is recomputed now and then.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cstring>
 #include <numeric>
@@ -175,6 +177,11 @@ class OkTopk final : public Scheme {
     for (std::size_t rank = 0; rank < ranks_; ++rank) {
       const auto words = std::span(all_words_).subspan(rank * 3, 3);
       owned_[rank] = words[0];
+      if (owned_[rank] > regions_[rank + 1] - regions_[rank])
+        throw Error(Errc::invalid_argument,
+                    fmt::format("oktopk: rank {} has {} items of a region of {}", rank,
+                                owned_[rank], regions_[rank + 1] - regions_[rank]),
+                    {.peer = static_cast<int>(rank)});
       sizes_[rank] = words[2];
       total += words[0];
       most = std::max(most, words[0]);
@@ -242,6 +249,8 @@ class OkTopk final : public Scheme {
     for_each_message([&](ItemReader& message) {
       if (message.items() > items - count)
         throw Error(Errc::invalid_argument, "oktopk: owners sent more items than they announced");
+      if (count > 0 && message.index() <= indices_.data()[count - 1])
+        throw Error(Errc::invalid_argument, "oktopk: owners sent items that do not ascend");
       message.read_rest(indices_.data() + count, values_.data() + count);
       count += message.items();
     });

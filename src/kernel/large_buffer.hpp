@@ -19,6 +19,8 @@ class LargeBuffer {
   /// Not initialised.
   explicit LargeBuffer(std::size_t elements) : elements_(elements) {
     constexpr std::size_t kCacheLine = 64, kHugePage = std::size_t{2} << 20;
+    constexpr std::size_t kMost = (~std::size_t{0} >> 1) / sizeof(T);
+    if (elements > kMost) throw std::bad_alloc();  // before its bytes wrap round
     const bool huge = elements * sizeof(T) >= kHugePage;
     const auto alignment = huge ? kHugePage : kCacheLine;
     const auto bytes = (elements * sizeof(T) + alignment) / alignment * alignment;

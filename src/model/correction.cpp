@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <map>
 
 namespace sinew {
@@ -22,7 +23,10 @@ double factor_at(const std::vector<Correction::Point>& points, double bytes) {
 
 std::optional<double> correction(const Network& network, const Algorithm& algorithm,
                                  const Place& place, double bytes) {
-  const bool alike = place.node_of.empty() && network.topology.levels.empty();
+  const auto& nodes = place.node_of;
+  const bool one_node =
+      std::adjacent_find(nodes.begin(), nodes.end(), std::not_equal_to<>()) == nodes.end();
+  const bool alike = one_node && network.topology.levels.empty();
   if (place.size != network.provenance.ranks || !alike) return {};
   for (const auto& one : network.corrections)
     if (one.collective == algorithm.collective && one.algorithm == algorithm.name)

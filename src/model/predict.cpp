@@ -28,8 +28,12 @@ std::vector<std::string> without_effect(const Prediction& answer, const Question
   add(network.board && outcome.shared_bytes == 0, "board");
   add(question.segments > 1 && !answer.algorithm->traits.pipelines, "segments");
   add(question.root != 0 && !has_root(question.collective), "root");
-  add(!question.node_of.empty() && answer.algorithm->fits({.size = question.ranks, .node_of = {}},
-                                                          {.board = network.board.has_value()}),
+  const Place anywhere{.size = question.ranks, .node_of = {}};
+  const bool corrected_for_nodes =
+      answer.correction !=
+      correction(network, *answer.algorithm, anywhere, question.bytes).value_or(1);
+  add(!question.node_of.empty() && !corrected_for_nodes &&
+          answer.algorithm->fits(anywhere, {.board = network.board.has_value()}),
       "nodes");
   for (std::size_t i = 0; i < topology.links.size(); ++i)
     add(!outcome.used_links[i], "link." + topology.links[i].name);

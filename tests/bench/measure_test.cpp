@@ -235,6 +235,21 @@ TEST(Measure, input_is_rewritten_when_all_calls_have_returned) {
   EXPECT_EQ(board->disturbed.load(), 0);
 }
 
+TEST(Measure, a_sample_begins_with_the_last_rank_or_with_the_first) {
+  for (const bool from_first : {false, true}) {
+    ControlOwner owner(2);
+    for (const int rank : {0, 1}) {
+      Control control(owner.path(), rank);
+      const auto begin_ns = static_cast<std::uint64_t>(rank == 0 ? 5000 : 8000);
+      control.stamp(0, {.begin_ns = begin_ns, .end_ns = begin_ns + 9000});
+      control.report({.wrong = 1, .samples = 1, .batch = 2, .from_first = from_first});
+    }
+    EXPECT_EQ(owner.samples_us(), std::vector<double>{from_first ? 6.0 : 4.5});
+    EXPECT_EQ(owner.wrong(), 2U);
+    EXPECT_EQ(owner.batch(), 2U);
+  }
+}
+
 TEST(Measure, as_many_calls_warm_up_as_were_asked_for) {
   for (const int warm_up : {0, 1, 7}) {
     const auto board = make_board();

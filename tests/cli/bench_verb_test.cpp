@@ -82,15 +82,18 @@ TEST(Bench, sweeps_one_knob_and_compares_with_its_first_value) {
 }
 
 TEST(Bench, leaves_out_what_does_not_fit_also_in_shared_buffers) {
-  const auto ran = bench({"allreduce", "-p", "2", "--sizes", "4K", "--algo", "all", "--buffers",
-                          "shared", "--json"});
+  const auto ran = bench({"allreduce", "broadcast", "-p", "2", "--sizes", "4K", "--algo", "all",
+                          "--buffers", "shared", "--json"});
   ASSERT_EQ(ran.status, 0) << ran.err;
   std::set<std::string> shown;
   const auto results = Json::parse(ran.out)["results"];
-  for (const auto& row : results) shown.insert(row["algorithm"]);
-  EXPECT_TRUE(shown.contains("shared"));
-  EXPECT_TRUE(shown.contains("ring"));
-  EXPECT_FALSE(shown.contains("grid")) << "one node only";
+  for (const auto& row : results)
+    shown.insert(row["collective"].get<std::string>() + " " + row["algorithm"].get<std::string>());
+  EXPECT_TRUE(shown.contains("allreduce shared"));
+  EXPECT_TRUE(shown.contains("allreduce ring"));
+  EXPECT_TRUE(shown.contains("broadcast binomial"));
+  EXPECT_FALSE(shown.contains("allreduce grid")) << "one node only";
+  EXPECT_FALSE(shown.contains("broadcast shared")) << "there is none";
 }
 
 TEST(Bench, shows_a_sweep_as_a_table) {

@@ -8,6 +8,7 @@
 #include <limits>
 #include <numeric>
 
+#include "compress/items.hpp"
 #include "compress/regions.hpp"
 #include "support/fork_ranks.hpp"
 #include "support/gradients.hpp"
@@ -273,6 +274,109 @@ TEST(OkTopk, B8_density_holds_through_jumps_of_scale) {
     });
     EXPECT_EQ(told, "") << jump;
   }
+}
+
+// Rank 1 plays its part by hand, and tells what is not so of what it owns.
+class Liar {
+  using Words = std::vector<std::uint64_t>;
+
+ public:
+  explicit Liar(Communicator& communicator)
+      : feedback_({{"all", {kElements}}}),
+        x_(communicator, gradient_, feedback_, report_, ReduceOp::sum, true) {}
+
+  void announce(std::uint64_t items) {
+    const Words quantiles(kQuantiles + 1);
+    Words all(2 * quantiles.size());
+    x_.allgather("regions", std::span(quantiles), std::span(all));
+    region_begin_ = static_cast<std::uint32_t>(balanced_regions(all, 2, kElements)[1]);
+    const auto nothing = message({});
+    const Words lengths(2, nothing.size() << 1);
+    Words theirs(2);
+    x_.alltoall("counts", std::span(lengths), std::span(theirs));
+    const std::size_t sent[2] = {nothing.size(), nothing.size()};
+    const std::size_t got[2] = {theirs[0] >> 1, theirs[1] >> 1};
+    auto twice = nothing;
+    twice.insert(twice.end(), nothing.begin(), nothing.end());
+    room_.resize(got[0] + got[1]);
+    x_.alltoallv("split", std::span<const std::uint8_t>(twice), sent, std::span(room_), got);
+    Words counts(2048);
+    x_.allreduce("thresholds", std::span(counts));
+    const Words mine{items, 0, nothing.size()};
+    Words told(6);
+    x_.allgather("counts", std::span(mine), std::span(told));
+  }
+  // A block of its own for itself, and none for rank 0.
+  void give(const std::vector<std::uint8_t>& block) {
+    const Words lengths{0, block.size()};
+    Words theirs(2);
+    x_.alltoall("counts", std::span(lengths), std::span(theirs));
+    const std::size_t sent[2] = {0, block.size()}, got[2] = {theirs[0], theirs[1]};
+    room_.resize(got[0] + got[1]);
+    x_.alltoallv("balance", std::span(block), sent, std::span(room_), got);
+    const Words mine{block.size()};
+    x_.allgather("counts", std::span(mine), std::span(theirs));
+    const std::size_t sizes[2] = {theirs[0], theirs[1]};
+    room_.resize(sizes[0] + sizes[1]);
+    x_.allgatherv("gather", std::span(block), std::span(room_), sizes);
+  }
+  /// Items of its region, counted from where that begins.
+  [[nodiscard]] std::vector<std::uint8_t> message(std::vector<std::uint32_t> items) const {
+    for (auto& item : items) item += region_begin_;
+    std::vector<std::uint8_t> bytes(most_item_bytes(items.size()));
+    const std::vector<float> values(items.size(), 1);
+    auto* const to = reinterpret_cast<std::byte*>(bytes.data());
+    bytes.resize(encode_items(items, values, region_begin_, to));
+    return bytes;
+  }
+  static constexpr std::size_t kElements = 100000;
+
+ private:
+  std::vector<float> gradient_ = std::vector<float>(kElements);
+  ErrorFeedback feedback_;
+  StepReport report_;
+  Exchange x_;
+  std::vector<std::uint8_t> room_;
+  std::uint32_t region_begin_ = 0;
+};
+
+std::string told_of(const std::function<void(Liar&)>& lie) {
+  return test::on_ranks(2, [&](Communicator& communicator) -> std::string {
+    Compressor compressor(communicator, find_scheme("oktopk"), Liar::kElements,
+                          {.target_items = 200, .parameters = {{"balance_over", 1.1}}});
+    if (communicator.rank() == 1) {
+      Liar liar(communicator);
+      lie(liar);
+      return "";
+    }
+    std::vector<float> gradient(Liar::kElements);
+    // Spread, so that both regions are large. All of it is sent, since more is asked for.
+    for (std::size_t at = 0; at < gradient.size(); at += 10000) gradient[at] = 1;
+    try {
+      compressor.allreduce(gradient);
+    } catch (const Error& error) {
+      return error.what();
+    }
+    return "nothing";
+  });
+}
+
+TEST(OkTopk, what_an_owner_says_it_has_is_not_believed) {
+  // So many that their bytes, with room to grow, wrap round to four.
+  const auto told = told_of([](Liar& liar) { liar.announce(3689348814741910324U); });
+  EXPECT_NE(told.find("rank 1 has 3689348814741910324 items of a region of"), std::string::npos)
+      << told;
+}
+
+TEST(OkTopk, items_of_an_owner_that_do_not_ascend_are_refused) {
+  const auto told = told_of([](Liar& liar) {
+    liar.announce(20);
+    auto block = liar.message({9000, 9001, 9002});
+    const auto second = liar.message({10, 11, 12});
+    block.insert(block.end(), second.begin(), second.end());
+    liar.give(block);
+  });
+  EXPECT_NE(told.find("owners sent items that do not ascend"), std::string::npos) << told;
 }
 
 // B1: what was sent is cleared in every step, so that nothing is applied twice: over many steps the

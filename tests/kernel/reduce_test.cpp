@@ -150,17 +150,21 @@ TEST_P(ReduceTest, destinations_of_unlike_alignment_are_all_written) {
     choose_simd_for_test(level);
     const Reducer reducer = find_reducer(dtype, ReduceOp::sum);
     constexpr std::size_t kElements = 777;
-    Guarded expected(kElements * element_bytes), near(kElements * element_bytes),
-        far(kElements * element_bytes, element_bytes);
+    Guarded expected(kElements * element_bytes);
     const std::array<const std::byte*, 2> inputs{values(0), values(1)};
     const std::array<std::byte*, 1> reference{expected.data()};
-    const std::array<std::byte*, 2> dsts{near.data(), far.data()};
     find_scalar_reducer(dtype, ReduceOp::sum).fold(reference, inputs, kElements, 0);
-    reducer.fold(dsts, inputs, kElements, 2);
-    for (Guarded* got : {&near, &far}) {
-      EXPECT_EQ(first_difference(dtype, got->data(), expected.data(), kElements, true), -1);
-      EXPECT_TRUE(got->intact());
-    }
+    for (const std::size_t streamed : {0U, 1U, 2U})
+      for (const bool swapped : {false, true}) {
+        Guarded near(kElements * element_bytes), far(kElements * element_bytes, element_bytes);
+        std::array<std::byte*, 2> dsts{near.data(), far.data()};
+        if (swapped) std::swap(dsts[0], dsts[1]);
+        reducer.fold(dsts, inputs, kElements, streamed);
+        for (Guarded* got : {&near, &far}) {
+          EXPECT_EQ(first_difference(dtype, got->data(), expected.data(), kElements, true), -1);
+          EXPECT_TRUE(got->intact());
+        }
+      }
   }
 }
 

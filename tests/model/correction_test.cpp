@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include <sinew/error.hpp>
 #include "model/calibration.hpp"
 #include "model/network_file.hpp"
@@ -124,7 +126,14 @@ TEST(Correction, is_not_for_ranks_of_several_nodes) {
             call_ps(algorithm, place, 1e3, {.network = plain, .cores = 2}));
   const Question question{
       .collective = Collective::allreduce, .ranks = 2, .bytes = 1e3, .node_of = nodes};
-  EXPECT_EQ(predict(algorithm, question, network).correction, 1);
+  const auto answer = predict(algorithm, question, network);
+  EXPECT_EQ(answer.correction, 1);
+  EXPECT_FALSE(std::ranges::count(answer.no_effect, "nodes")) << "without them it is corrected";
+  const std::vector<int> one_node{3, 3};
+  const Question alike{
+      .collective = Collective::allreduce, .ranks = 2, .bytes = 1e3, .node_of = one_node};
+  EXPECT_EQ(predict(algorithm, alike, network).correction, ring(network, 2, 1e3));
+  EXPECT_TRUE(std::ranges::count(predict(algorithm, alike, network).no_effect, "nodes"));
 }
 
 TEST(Correction, goes_through_the_file) {

@@ -14,7 +14,9 @@ if(SINEW_WERROR)
 endif()
 
 if(SINEW_SANITIZE)
-  add_compile_options(-fsanitize=${SINEW_SANITIZE} -fno-omit-frame-pointer -g1)
+  # What is undefined ends the program, or else tests would pass beside the message.
+  add_compile_options(-fsanitize=${SINEW_SANITIZE} -fno-sanitize-recover=all
+                      -fno-omit-frame-pointer -g1)
   add_link_options(-fsanitize=${SINEW_SANITIZE})
 endif()
 if(SINEW_FUZZ)

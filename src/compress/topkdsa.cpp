@@ -136,7 +136,8 @@ class TopkDsa final : public Scheme {
     for (std::size_t owner = 0; owner < ranks_; at += sizes_[owner++]) {
       if (dense_[owner]) {
         const auto region = x.gradient.subspan(regions_[owner], width(owner));
-        std::memcpy(region.data(), at, std::min(region.size_bytes(), sizes_[owner]));
+        const auto bytes = std::min(region.size_bytes(), sizes_[owner]);
+        if (bytes > 0) std::memcpy(region.data(), at, bytes);
         for (float& value : region) value /= divisor;
         continue;
       }

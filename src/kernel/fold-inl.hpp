@@ -164,14 +164,21 @@ struct Block {
 };
 
 /// As many bytes as a smaller vector has. Stored in one piece, so that whoever reads them next gets
-/// them from the store buffer; out of a masked store he would have to wait.
+/// them from the store buffer; out of a masked store he would have to wait. Moved as integers: the
+/// instruction's C form of half a vector of floats is one aligned double.
 template <class T, class Op, std::size_t kBytes, class In>
 HWY_INLINE void fold_one_vector(Dsts dsts, const In& inputs) {
   const hn::CappedTag<T, kBytes / sizeof(T)> d;
-  auto total = hn::LoadU(d, reinterpret_cast<const T*>(inputs.from[0]));
+  const hn::RebindToUnsigned<decltype(d)> bits;
+  using Bits = hn::TFromD<decltype(bits)>;
+  const auto load = [=](const std::byte* from) HWY_ATTR {
+    return hn::BitCast(d, hn::LoadU(bits, reinterpret_cast<const Bits*>(from)));
+  };
+  auto total = load(inputs.from[0]);
   for (std::size_t i = 1; i < inputs.count(); ++i)
-    total = Op::apply(d, total, hn::LoadU(d, reinterpret_cast<const T*>(inputs.from[i])));
-  for (std::byte* dst : dsts) hn::StoreU(total, d, reinterpret_cast<T*>(dst));
+    total = Op::apply(d, total, load(inputs.from[i]));
+  for (std::byte* dst : dsts)
+    hn::StoreU(hn::BitCast(bits, total), bits, reinterpret_cast<Bits*>(dst));
 }
 
 template <class L, class Op, class In>

@@ -1,11 +1,16 @@
 // kill -9 of random ranks at random moments: every survivor has an error that names the dead one,
 // soon, and nothing is left behind. Counted in a network and folders of their own.
+#include <arpa/inet.h>
 #include <fmt/format.h>
 #include <gtest/gtest.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <csignal>
 #include <cstdlib>
+#include <filesystem>
+#include <fstream>
 #include <numeric>
 #include <random>
 #include <thread>
@@ -163,6 +168,35 @@ std::string kill_many(unsigned trials, test::Medium medium) {
       wrong.empty() ? "nothing" : "see below");
   std::fflush(stdout);
   return wrong;
+}
+
+TEST(LeftBehind, is_what_is_open_or_lies_about) {
+  const auto told = test::in_own_place([]() -> std::string {
+    const auto left = [] { return test::left_behind(std::chrono::milliseconds(50)); };
+    if (const auto at_first = left(); !at_first.empty()) return "at first " + at_first;
+    const int listener = ::socket(AF_INET, SOCK_STREAM, 0);
+    if (::listen(listener, 1) != 0 || left().find(", state 0A") == std::string::npos)
+      return "missed a listener";
+    sockaddr_in address{};
+    socklen_t length = sizeof address;
+    ::getsockname(listener, reinterpret_cast<sockaddr*>(&address), &length);
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    const int client = ::socket(AF_INET, SOCK_STREAM, 0);
+    if (::connect(client, reinterpret_cast<sockaddr*>(&address), sizeof address) != 0)
+      return "cannot connect";
+    const int server = ::accept(listener, nullptr, nullptr);
+    ::close(listener);
+    ::shutdown(client, SHUT_WR);  // now it waits for the other's end, and is still ours
+    if (left().find(", state 05") == std::string::npos) return "missed a half-closed socket";
+    ::close(client);
+    ::close(server);
+    std::ofstream("/dev/shm/left");
+    if (left().find("/dev/shm/left") == std::string::npos) return "missed a file";
+    std::filesystem::remove("/dev/shm/left");
+    return left();
+  });
+  if (told.starts_with("skip: ")) GTEST_SKIP() << told;
+  EXPECT_EQ(told, "");
 }
 
 class Kill : public testing::TestWithParam<test::Medium> {};

@@ -18,6 +18,7 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <sstream>
 #include <stdexcept>
 #include <thread>
 #include <vector>
@@ -108,15 +109,20 @@ std::string in_own(Own own, const std::function<std::string()>& body) {
 }
 
 std::string open_sockets() {
-  constexpr std::string_view kEnded = "06";  // TIME_WAIT: nobody's any more
+  // TIME_WAIT, and FIN_WAIT2 that no process has open any more (it is in no file system): the
+  // kernel's own, which it forgets after a while.
+  constexpr std::string_view kTimeWait = "06", kFinWait2 = "05", kNoFile = "0";
   std::string found;
   for (const auto* table : {"/proc/self/net/tcp", "/proc/self/net/tcp6"}) {
     std::ifstream file(table);
-    std::string line, slot, local, remote, state;
-    for (std::getline(file, line); file >> slot >> local >> remote >> state;) {
-      if (state != kEnded)
+    std::string line;
+    for (std::getline(file, line); std::getline(file, line);) {
+      std::istringstream words(line);
+      std::string slot, local, remote, state, queues, timer, retries, user, timeout, inode;
+      words >> slot >> local >> remote >> state >> queues >> timer >> retries >> user >> timeout >>
+          inode;
+      if (state != kTimeWait && !(state == kFinWait2 && inode == kNoFile))
         found += fmt::format("socket {} to {}, state {}; ", local, remote, state);
-      std::getline(file, line);
     }
   }
   std::ifstream file("/proc/self/net/unix");
@@ -149,9 +155,10 @@ std::string left_now() {
 
 }  // namespace
 
-std::string left_behind() {
+std::string left_behind(std::chrono::milliseconds patience) {
   // The kernel goes on closing sockets for a moment after their process was killed.
-  for (int attempts = 500; attempts > 0 && !left_now().empty(); --attempts)
+  const auto end = std::chrono::steady_clock::now() + patience;
+  while (!left_now().empty() && std::chrono::steady_clock::now() < end)
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
   return left_now();
 }

@@ -2,6 +2,7 @@
 // everybody else.
 #pragma once
 
+#include <chrono>
 #include <functional>
 #include <string>
 
@@ -22,6 +23,6 @@ std::string in_own_place(const std::function<std::string()>& body);
 /// What is there that nobody should have left: processes whose parent this one is, sockets of this
 /// network (but those that the kernel keeps for a while after the end), files in /dev/shm and /tmp.
 /// "": nothing. Only inside in_own_place().
-std::string left_behind();
+std::string left_behind(std::chrono::milliseconds patience = std::chrono::seconds(5));
 
 }  // namespace sinew::test

@@ -24,6 +24,7 @@ SharedDevice::~SharedDevice() {
   if (own_.data == nullptr) return;
   try {
     const c10::DeviceGuard on(device_);
+    SideStream(device_).synchronize();  // this thread may never have used it
     const auto& driver = *DeviceDriver::find();
     driver.synchronize();
     unmap();
@@ -67,7 +68,7 @@ bool SharedDevice::sum(Communicator& communicator, const at::Tensor& tensor, con
                           {.tag = XXH3_64bits(what.data(), what.size()), .timeout = timeout}};
   auto flat = tensor.detach().contiguous().view({-1});  // a copy where the tensor has gaps
   const auto bytes = std::min(flat.nbytes(), kMostPlaceBytes);
-  if (!is_shared(together, side) || !reserve(together, bytes)) {
+  if (!is_shared(together, side) || !reserve(together, bytes, side)) {
     known_ = Known::not_shared;
     return false;
   }
@@ -105,9 +106,10 @@ bool SharedDevice::is_shared(const Together& together, const SideStream& side) {
 }
 
 // All ranks ask for the same, so that all find it too small at the same call.
-bool SharedDevice::reserve(const Together& together, std::size_t bytes) {
+bool SharedDevice::reserve(const Together& together, std::size_t bytes, const SideStream& side) {
   if (bytes <= room_) return true;
   const auto& driver = *DeviceDriver::find();
+  side.synchronize();  // as in is_shared(): another thread may have come that far
   driver.synchronize();
   together.barrier();  // nobody reads any more, neither here nor what an earlier group has left
   unmap();

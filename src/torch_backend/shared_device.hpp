@@ -51,7 +51,7 @@ class SharedDevice {
     [[nodiscard]] bool all(bool mine) const;
   };
   bool is_shared(const Together& together, const SideStream& side);
-  bool reserve(const Together& together, std::size_t bytes);
+  bool reserve(const Together& together, std::size_t bytes, const SideStream& side);
   void unmap();
   bool sum_piece(const Together& together, at::Tensor piece, const SideStream& side);
 

@@ -6,6 +6,7 @@ Needs a GPU: without one it is skipped.
 import json
 import os
 import sys
+import time
 
 import torch
 import torch.distributed as dist
@@ -55,6 +56,21 @@ def many_at_once(rank, size):
         work.wait()
         assert torch.equal(tensor, expected(tensor.numel(), torch.float32, i, size)), i
     return len(works)
+
+
+def in_whichever_thread(rank, size):
+    """Who waits runs an operation, or a thread of the backend's: places grow in either."""
+    tensors = [value(rank, LEAST // 4 << i, torch.float32, i) for i in range(4)]
+    dist.all_reduce(tensors[0])
+    works = []
+    for tensor in tensors[1:]:
+        works.append(dist.all_reduce(tensor, async_op=True))
+        time.sleep(0.3)  # long enough for a thread of the backend's to take it
+    for i, tensor in enumerate(tensors):
+        if i > 0:
+            works[i - 1].wait()
+        assert torch.equal(tensor, expected(tensor.numel(), torch.float32, i, size)), i
+    return len(tensors)
 
 
 def behind_the_callers_stream(rank, size):
@@ -130,12 +146,12 @@ def refused_by_one(rank, size):
     return 1
 
 
-CASES = {case.__name__: case for case in (sums, many_at_once, behind_the_callers_stream,
-                                          ranks_agree_bit_for_bit, groups, with_gaps, different,
-                                          refused_by_one)}
+CASES = {case.__name__: case for case in (sums, many_at_once, in_whichever_thread,
+                                          behind_the_callers_stream, ranks_agree_bit_for_bit,
+                                          groups, with_gaps, different, refused_by_one)}
 # How many of them are added up on the device; of groups of their own it is asked in the case.
-ON_DEVICE = {"sums": 3 * len(TYPES), "many_at_once": 12, "behind_the_callers_stream": 20,
-             "ranks_agree_bit_for_bit": 1, "with_gaps": 1}
+ON_DEVICE = {"sums": 3 * len(TYPES), "many_at_once": 12, "in_whichever_thread": 4,
+             "behind_the_callers_stream": 20, "ranks_agree_bit_for_bit": 1, "with_gaps": 1}
 
 
 def main(case):

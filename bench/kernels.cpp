@@ -60,6 +60,20 @@ void fold(benchmark::State& state, sinew::DType dtype, bool streaming) {
   state.SetBytesProcessed(state.iterations() * static_cast<std::int64_t>(inputs * bytes));
 }
 
+// Every buffer becomes the sum of all, as with alloc_shared(): all destinations are inputs.
+void everywhere(benchmark::State& state, bool streaming) {
+  const auto inputs = static_cast<std::size_t>(state.range(0));
+  constexpr std::size_t kBytes = 110278272;
+  const sinew::Reducer reducer = sinew::find_reducer(sinew::DType::f32, sinew::ReduceOp::sum);
+  const Buffers buffers(inputs, kBytes);
+  const std::vector<const std::byte*> from(buffers.all().begin(), buffers.all().end());
+  for (auto _ : state) {
+    reducer.fold(buffers.all(), from, kBytes / reducer.element_bytes, streaming ? inputs : 0);
+    benchmark::ClobberMemory();
+  }
+  state.SetBytesProcessed(state.iterations() * static_cast<std::int64_t>(inputs * kBytes));
+}
+
 void pair(benchmark::State& state, sinew::DType dtype) {
   const auto bytes = static_cast<std::size_t>(state.range(0));
   const sinew::Reducer reducer = sinew::find_reducer(dtype, sinew::ReduceOp::sum);
@@ -193,6 +207,10 @@ const std::vector<std::int64_t> kSizes{64, 4 << 10, 64 << 10, 1 << 20, 64 << 20}
 BENCHMARK_CAPTURE(fold, f32, sinew::DType::f32, false)->ArgsProduct({kInputs, kSizes});
 BENCHMARK_CAPTURE(fold, bf16, sinew::DType::bf16, false)->ArgsProduct({kInputs, kSizes});
 BENCHMARK_CAPTURE(fold, f32_streaming, sinew::DType::f32, true)->ArgsProduct({kInputs, kSizes});
+BENCHMARK_CAPTURE(everywhere, plain, false)->ArgsProduct({kInputs})->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(everywhere, streaming, true)
+    ->ArgsProduct({kInputs})
+    ->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(pair, f32, sinew::DType::f32)->ArgsProduct({kSizes});
 BENCHMARK_CAPTURE(pair, bf16, sinew::DType::bf16)->ArgsProduct({kSizes});
 BENCHMARK_CAPTURE(copy, plain, false)->ArgsProduct({kSizes});

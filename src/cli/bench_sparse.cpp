@@ -233,57 +233,63 @@ nlohmann::ordered_json to_json(const SparseOptions& o, const SparseRow& row) {
 
 void print_table(const SparseOptions& o, const std::vector<SparseRow>& rows) {
   using enum Align;
-  std::vector<Table::Column> columns{{"scheme"},         {"ranks", right},    {"step ms", right},
-                                     {"max", right},     {"dense ms", right}, {"MB a rank", right},
-                                     {"items/k", right}, {"error", right},    {"cosine", right},
-                                     {"conserved"}};
+  std::vector<Table::Column> columns{
+      {"scheme"}, {"ranks", right}, {"step ms", right}, {"max", right}, {"dense ms", right}};
   std::vector<std::string> peers;
   for (const auto& row : rows)
     for (const auto& [peer, times] : row.peers_ms)
       if (std::find(peers.begin(), peers.end(), peer) == peers.end()) peers.push_back(peer);
   for (const auto& peer : peers) {
-    columns.push_back({peer + " dense ms", right});
+    columns.push_back({peer + " ms", right});
     columns.push_back({"/ step", right});
   }
-  Table table(columns), times({{"scheme"},
-                               {"ranks", right},
-                               {"accumulate+select", right},
-                               {"encode", right},
-                               {"wire", right},
-                               {"reduce", right},
-                               {"decode", right}});
+  Table steps(columns),
+      worth({{"scheme"},
+             {"ranks", right},
+             {"MB a rank", right},
+             {"items/k", right},
+             {"error", right},
+             {"cosine", right},
+             {"conserved"}}),
+      parts({{"scheme"},
+             {"ranks", right},
+             {"accumulate+select", right},
+             {"encode", right},
+             {"wire", right},
+             {"reduce", right},
+             {"decode", right}});
   for (const auto& row : rows) {
     const double step = median(row.steps_ms);
     std::vector<std::string> cells{
-        row.scheme,
-        std::to_string(row.ranks),
-        fmt::format("{:.1f}", step),
+        row.scheme, std::to_string(row.ranks), fmt::format("{:.1f}", step),
         fmt::format("{:.1f}", *std::max_element(row.steps_ms.begin(), row.steps_ms.end())),
-        fmt::format("{:.1f}", median(row.dense_ms)),
-        fmt::format("{:.2f}", row.remark.bytes / 1e6),
-        row.remark.items_over_k_max == 0 ? "-"
-                                         : fmt::format("{:.2f}-{:.2f}", row.remark.items_over_k_min,
-                                                       row.remark.items_over_k_max),
-        fmt::format("{:.3f}", row.remark.relative_error),
-        fmt::format("{:.3f}", row.remark.cosine),
-        !row.remark.conserves  ? "-"
-        : row.remark.conserved ? "yes"
-                               : "NO"};
+        fmt::format("{:.1f}", median(row.dense_ms))};
+    worth.add({row.scheme, std::to_string(row.ranks), fmt::format("{:.2f}", row.remark.bytes / 1e6),
+               row.remark.items_over_k_max == 0
+                   ? "-"
+                   : fmt::format("{:.2f}-{:.2f}", row.remark.items_over_k_min,
+                                 row.remark.items_over_k_max),
+               fmt::format("{:.3f}", row.remark.relative_error),
+               fmt::format("{:.3f}", row.remark.cosine),
+               !row.remark.conserves  ? "-"
+               : row.remark.conserved ? "yes"
+                                      : "NO"});
     for (const auto& peer : peers) {
       const auto at = row.peers_ms.find(peer);
       const double ms = at == row.peers_ms.end() ? 0 : median(at->second);
       cells.push_back(ms > 0 ? fmt::format("{:.1f}", ms) : "-");
       cells.push_back(ms > 0 ? fmt::format("{:.2f}x", ms / step) : "-");
     }
-    table.add(cells);
+    steps.add(cells);
     std::vector<std::string> split{row.scheme, std::to_string(row.ranks)};
     for (const double ms : row.remark.part_ms) split.push_back(fmt::format("{:.2f}", ms));
-    times.add(split);
+    parts.add(split);
   }
-  fmt::print("# {} elements, density {}, over {}; {} rounds of {} steps, medians\n{}",
-             rows.front().elements, o.sparse.options.density, o.setup.transport, o.rounds, o.steps,
-             table.text());
-  fmt::print("# where a rank's step goes, ms (wire includes waiting for others)\n{}", times.text());
+  fmt::print("# {} elements, density {}, over {}; {} rounds of {} steps, medians\n",
+             rows.front().elements, o.sparse.options.density, o.setup.transport, o.rounds, o.steps);
+  fmt::print("# a step, and a dense allreduce of the same gradient\n{}", steps.text());
+  fmt::print("# what a rank gets, and what it is worth beside the dense result\n{}", worth.text());
+  fmt::print("# where a rank's step goes, ms (wire includes waiting for others)\n{}", parts.text());
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 #include "support/program.hpp"
 
@@ -50,6 +51,15 @@ std::string npy(const std::string& header, const std::string& data) {
   text += static_cast<char>(header.size());
   text += '\0';
   return text + header + data;
+}
+
+TEST(BenchSparse, stays_within_80_columns) {
+  const auto ran = test::sinew({"bench", "sparse", "--scheme", "all", "--elements", "20000", "-p",
+                                "2", "--rounds", "1", "--steps", "2"});
+  ASSERT_EQ(ran.status, 0) << ran.err;
+  EXPECT_TRUE(has(ran.out, "conserved")) << ran.out;
+  std::istringstream lines(ran.out);
+  for (std::string line; std::getline(lines, line);) EXPECT_LE(line.size(), 80U) << line;
 }
 
 TEST(BenchSparse, reports_every_scheme_with_dense_beside_it) {

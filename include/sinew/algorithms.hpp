@@ -25,7 +25,10 @@ struct Capabilities {
   bool board = false;           // ranks of a node share memory
   bool shared_buffers = false;  // the caller's buffers live in that memory
   bool across_nodes = false;    // ranks of all nodes do: nodes are near and far memory of one host
+  bool pull = false;            // ranks may read each other's private memory
 };
+/// Of ranks on one host, with the caller's buffers in shared memory.
+inline constexpr Capabilities kOneHost{.board = true, .shared_buffers = true, .pull = true};
 
 /// What an algorithm is good for, beyond being correct. The tests hold each against the verifier.
 struct Traits {
@@ -50,6 +53,6 @@ std::span<const Algorithm> algorithms() noexcept;
 const Algorithm& find_algorithm(Collective collective, std::string_view name);
 /// Every rank's schedule. Throws Error{unsupported} when the algorithm does not fit the place.
 World make_world(const Algorithm& algorithm, int size, int root = 0, std::uint32_t segments = 1,
-                 std::span<const int> node_of = {}, Capabilities capabilities = {true, true});
+                 std::span<const int> node_of = {}, Capabilities capabilities = kOneHost);
 
 }  // namespace sinew

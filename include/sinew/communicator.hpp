@@ -27,12 +27,14 @@ struct Options {
   /// that come with the library. Counts for communicators over what it was measured with. connect()
   /// reads the file that SINEW_MODEL names.
   std::string model{};
-  /// How many calls of each kind (collective, type, operation, root, count) try the two algorithms
-  /// that are predicted fastest, by turns; after those, all ranks tell each other what they
-  /// measured and keep to the faster. 0: none, 2 or more: that many, -1: as SINEW_TRIAL says, of
-  /// connect(), and none without it. Equal on all ranks. Which is kept depends on timing, and on it
-  /// the order of sums. Calls that name their algorithm or have parts of different sizes take no
-  /// part, nor does anything that is `deterministic`.
+  /// How many calls of each kind (collective, type, operation, root, counts) try several
+  /// algorithms by turns; after those, all ranks tell each other what they measured and keep to the
+  /// fastest. 0: none. 2 or more: that many, with the two that are predicted fastest; which is kept
+  /// depends on timing, and on it the order of sums. -1: as SINEW_TRIAL says, of connect(), and
+  /// without it 24 calls wherever ranks share memory and no bit of a result depends on the winner:
+  /// the fastest by messages, through slots and by reading other ranks' memory, of 4 KiB and more.
+  /// Equal on all ranks. Calls that name their algorithm take no part, nor does anything that is
+  /// `deterministic`, nor parts of sizes that only their owner knows.
   int trial_calls = -1;
   /// Of connect(): "auto", "shm", "tcp", "mpi"; "": as SINEW_TRANSPORT says.
   std::string transport{};

@@ -60,6 +60,9 @@ struct Schedule {
   // chunks need none: the reader's destination says how much there is.
   std::vector<std::uint32_t> scratch_like;
   std::vector<Step> steps;  // ordered by (round, channel)
+  // `publish` copies nothing: it tells where the data lies, and readers fetch it out of the memory
+  // of whoever published it. The same on every rank.
+  bool by_reference = false;
   friend bool operator==(const Schedule&, const Schedule&) = default;
 };
 

@@ -116,9 +116,8 @@ std::vector<const Algorithm*> algorithms_of(Collective collective) {
 std::vector<int> default_nodes(const Algorithm& algorithm, int size) {
   std::vector<int> halves;
   for (int rank = 0; rank < size; ++rank) halves.push_back(2 * rank < size ? 0 : 1);
-  constexpr Capabilities kAll{.board = true, .shared_buffers = true};
-  const bool needs_nodes = !algorithm.fits({.size = size, .node_of = {}}, kAll) &&
-                           algorithm.fits({.size = size, .node_of = halves}, kAll);
+  const bool needs_nodes = !algorithm.fits({.size = size, .node_of = {}}, kOneHost) &&
+                           algorithm.fits({.size = size, .node_of = halves}, kOneHost);
   return needs_nodes ? halves : std::vector<int>{};
 }
 

@@ -127,9 +127,9 @@ void print_explanation(std::FILE* to, const bench::Result& result, int ranks,
              bench::name(what.collective), human_bytes(what.bytes), ranks);
   TrialRemark trial;
   for (const auto& one : ours) {
-    if (!one.algorithm.empty() || one.setup.trial_calls == 0) continue;
+    if (!one.algorithm.empty()) continue;
     trial = trial_of(result, one.contender);
-    if (trial.sides.empty())
+    if (trial.sides.empty() && one.setup.trial_calls > 0)
       fmt::print(to, "#   nothing to try here: a single algorithm, or parts of different sizes\n");
   }
   for (const auto& candidate : candidates) {

@@ -14,6 +14,7 @@
 #include "measure/measure.hpp"
 #include "model/network_file.hpp"
 #include "runtime/tracing.hpp"
+#include "runtime/trial.hpp"
 #include "transport/cores.hpp"
 #include "transport/domain.hpp"
 #include "transport/local/local.hpp"
@@ -163,11 +164,13 @@ class SinewContender final : public bench::Contender {
   }
 
  private:
-  [[nodiscard]] bool tries() const { return trial_calls_ > 0 && running_.empty(); }
+  [[nodiscard]] bool tries() const { return trial_calls_ != 0 && running_.empty(); }
   // So that the winner is what is timed, however few calls a turn has.
   void finish_trial() {
     if (!tries() || !remark().empty()) return;
-    for (int call = 0; call <= trial_calls_; ++call) run();
+    // One more to hear the verdict, and one before the first if parts differ in size.
+    const int turns = trial_calls_ > 0 ? trial_calls_ : kNeutralTrialCalls;
+    for (int call = 0; call < turns + 2; ++call) run();
   }
   // Copies of f32 are checked by the loop itself; a reduction in another type is checked here.
   [[nodiscard]] bool is_default() const {

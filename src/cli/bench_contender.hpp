@@ -24,7 +24,7 @@ struct BenchSetup {
   bool pull = true;                               // let ranks read each other's memory
   std::uint64_t slot_bytes = 0, chunk_bytes = 0;  // 0: choose
   std::string net;                                // a file to choose algorithms by, or ""
-  int trial_calls = 0;                            // as in Options
+  int trial_calls = -1;                           // as in Options
   std::string schedule;                           // a document to install, or ""
   std::string trace;                              // folder for a trace of each rank, or ""
   Emulation emulation;                            // of a cluster, if any
@@ -68,7 +68,7 @@ void bind_to_core(int rank);
 /// The call a contender makes for a case, without pointers.
 Call call_for(const bench::Case& what, int ranks);
 
-/// What ranks tell of the trial of a case once it is over: the two algorithms, the winner first.
+/// What ranks tell of the trial of a case once it is over: its algorithms, the winner first.
 struct TrialRemark {
   struct Side {
     std::string algorithm;

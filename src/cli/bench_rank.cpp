@@ -28,7 +28,7 @@ bench::Launcher mpi_ranks(const BenchSetup& setup) {
     words.insert(words.end(), {"--trace", std::filesystem::absolute(setup.trace).string()});
   if (!setup.net.empty())
     words.insert(words.end(), {"--net", std::filesystem::absolute(setup.net).string()});
-  if (setup.trial_calls > 0)
+  if (setup.trial_calls >= 0)
     words.insert(words.end(), {"--trial", std::to_string(setup.trial_calls)});
   if (setup.chunk_bytes > 0)
     words.insert(words.end(), {"--chunk", std::to_string(setup.chunk_bytes)});

@@ -195,6 +195,8 @@ void print(const Calibrated& result, const Wanted& wanted) {
   print_curve(table, "combining", network.reduce);
   print_curve(table, "copying", network.copy);
   if (network.board) print_curve(table, "through shared memory", network.board->gather);
+  if (network.board && !network.board->pull.is_free())
+    print_curve(table, "out of another's memory", network.board->pull);
   fmt::print("{}\n", table.text());
   print_ratios(result.parts, std::span(result.whole).first(result.whole.size() / kWholeSets));
   const auto& from = network.provenance;

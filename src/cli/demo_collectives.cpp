@@ -125,7 +125,7 @@ void show_collectives(int ranks) {
       fmt::print("{}", table.text());
     }
     for (const auto* algorithm : algorithms_of(collective)) {
-      if (!algorithm->fits({0, ranks, 0, 1, {}}, {true, true})) continue;
+      if (!algorithm->fits({0, ranks, 0, 1, {}}, kOneHost)) continue;
       const auto world = make_world(*algorithm, ranks);
       std::size_t steps = 0;
       for (const auto& schedule : world.ranks) steps = std::max(steps, schedule.steps.size());

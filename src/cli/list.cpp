@@ -71,12 +71,14 @@ struct Needs {
 };
 Needs needs(const Algorithm& algorithm) {
   constexpr std::array kTwoNodes{0, 0, 0, 1, 1, 1, 1, 1}, kEqualNodes{0, 0, 0, 0, 1, 1, 1, 1};
-  constexpr Capabilities kNothing{}, kBoard{.board = true}, kAll{true, true};
+  constexpr Capabilities kNothing{}, kBoard{.board = true}, kPull{.board = true, .pull = true};
+  constexpr auto kAll = kOneHost;
   const Place six{.size = 6, .node_of = {}}, eight{.size = 8, .node_of = {}};
   const Place nodes{.size = 8, .node_of = kTwoNodes}, equal{.size = 8, .node_of = kEqualNodes};
   if (algorithm.fits(six, kNothing)) return {'-', "anything"};
   if (algorithm.fits(eight, kNothing)) return {'2', "a power of two of ranks"};
   if (algorithm.fits(eight, kBoard)) return {'m', "shared memory"};
+  if (algorithm.fits(eight, kPull)) return {'x', "leave to read each other's memory"};
   if (algorithm.fits(eight, kAll)) return {'b', "buffers in shared memory"};
   if (algorithm.fits(nodes, kAll)) return {'n', "several nodes"};
   if (algorithm.fits(equal, kAll)) return {'e', "several nodes of one size"};

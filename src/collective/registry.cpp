@@ -21,6 +21,9 @@ bool one_node(const Place& at) {
 bool on_one_board(const Place& at, Capabilities can) {
   return can.board && (can.across_nodes || one_node(at));
 }
+bool where_ranks_pull(const Place& at, Capabilities can) {
+  return can.pull && on_one_board(at, can);
+}
 bool in_shared_buffers(const Place& at, Capabilities can) {
   return can.shared_buffers && on_one_board(at, can);
 }
@@ -70,6 +73,12 @@ constexpr std::array kAlgorithms = std::to_array<Algorithm>({
      "each reduces one part out of shared slots",
      allreduce_direct,
      on_one_board,
+     {.rank_order = true}},
+    {allreduce,
+     "pull",
+     "each reduces one part out of others' memory",
+     allreduce_pull,
+     where_ranks_pull,
      {.rank_order = true}},
     {allreduce,
      "shared",
@@ -132,6 +141,12 @@ constexpr std::array kAlgorithms = std::to_array<Algorithm>({
      on_one_board,
      {.rank_order = true}},
     {broadcast,
+     "pull",
+     "everyone reads the root's own memory",
+     broadcast_pull,
+     where_ranks_pull,
+     {.rank_order = true}},
+    {broadcast,
      "two_level",
      "to the leaders, then within nodes",
      broadcast_two_level,
@@ -167,6 +182,12 @@ constexpr std::array kAlgorithms = std::to_array<Algorithm>({
      allgather_direct,
      on_one_board,
      {.rank_order = true}},
+    {allgather,
+     "pull",
+     "everyone reads everyone's own memory",
+     allgather_pull,
+     where_ranks_pull,
+     {.rank_order = true}},
     {reduce_scatter, "ring", "partial sums travel round the ring", reduce_scatter_ring, anywhere},
     {reduce_scatter, "recursive_halving", "half of what remains each round",
      reduce_scatter_recursive_halving, power_of_two},
@@ -182,6 +203,12 @@ constexpr std::array kAlgorithms = std::to_array<Algorithm>({
      "each reduces its part out of shared slots",
      reduce_scatter_direct,
      on_one_board,
+     {.rank_order = true}},
+    {reduce_scatter,
+     "pull",
+     "each reduces its part out of others' memory",
+     reduce_scatter_pull,
+     where_ranks_pull,
      {.rank_order = true}},
     {alltoall,
      "pairwise",
@@ -207,6 +234,12 @@ constexpr std::array kAlgorithms = std::to_array<Algorithm>({
      alltoall_direct,
      on_one_board,
      {.rank_order = true, .ragged = false}},
+    {alltoall,
+     "pull",
+     "everyone reads its part of everyone's memory",
+     alltoall_pull,
+     where_ranks_pull,
+     {.rank_order = true, .in_place = false, .ragged = false}},
     {scatter,
      "binomial",
      "down a binomial tree, halving the load",

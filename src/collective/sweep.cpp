@@ -36,11 +36,11 @@ std::vector<Setting> settings(const Algorithm& algorithm, int size) {
   if (algorithm.traits.pipelines) depths = {1, 2, 5};
   std::vector<Setting> result;
   for (const auto& nodes : node_maps(size)) {
-    if (!algorithm.fits({0, size, 0, 1, nodes}, {true, true})) continue;
+    if (!algorithm.fits({0, size, 0, 1, nodes}, kOneHost)) continue;
     for (const int root : roots)
       for (const auto segments : depths)
         result.push_back({&algorithm, size, root, segments, nodes});
-    if (!algorithm.fits({0, size, 0, 1, {}}, {true, true})) continue;
+    if (!algorithm.fits({0, size, 0, 1, {}}, kOneHost)) continue;
     break;  // one map is enough for those that do not look at it
   }
   return result;

@@ -45,6 +45,7 @@ double lower_bound_ps(Collective collective, int size, double bytes, const Netwo
   if (network.board) {
     alpha = std::min(alpha, network.board->wait_ps);
     byte = std::min(byte, network.board->gather.least_byte_ps());
+    if (!network.board->pull.is_free()) byte = std::min(byte, network.board->pull.least_byte_ps());
     moved = std::min(moved, collective == Collective::broadcast ? 1.0 : others);
   }
   const double combined = reduces(collective) ? others / (network.board ? size : 1) : 0;

@@ -25,8 +25,9 @@ constexpr double kLeastPs = 1;  // of a part: a fit divides by it
 //   recursive doubling of s:  call + C (exchange(s) + reduce(s)), for a power of two of ranks
 //   flat of s:                call + wait + publish(s) + (P-1) gather(s) + reduce(s)
 //   flat barrier:             call + wait
+//   pulled broadcast of s:    call + 2 wait + pull(s)
 constexpr std::string_view kTree = "binomial", kRing = "ring", kDoubling = "recursive_doubling",
-                           kFlat = "flat";
+                           kFlat = "flat", kPull = "pull";
 
 double at(std::span<const Sample> samples, double bytes) {
   if (samples.empty()) return 0;
@@ -76,6 +77,16 @@ class Solver {
     return solve([&](double bytes) {
       return (time(Collective::allreduce, kFlat, bytes) - call_ - wait() - reduce(bytes)) /
              (1 + peers_);
+    });
+  }
+  /// Empty where ranks may not read each other's memory.
+  [[nodiscard]] std::vector<Sample> pulled() const {
+    const bool was_timed =
+        std::any_of(measured_.timings.begin(), measured_.timings.end(),
+                    [](const Timing& timing) { return timing.what.algorithm == kPull; });
+    if (!was_timed) return {};
+    return solve([&](double bytes) {
+      return time(Collective::broadcast, kPull, bytes) - call_ - 2 * wait();
     });
   }
 
@@ -136,6 +147,7 @@ std::vector<Experiment> instruments(int ranks, bool board, std::span<const doubl
     if (std::has_single_bit(static_cast<unsigned>(ranks)))
       all.push_back({Collective::allreduce, std::string(kDoubling), bytes});
     if (board) all.push_back({Collective::allreduce, std::string(kFlat), bytes});
+    if (board) all.push_back({Collective::broadcast, std::string(kPull), bytes});
   }
   if (board) all.push_back({Collective::barrier, std::string(kFlat), 0});
   return all;
@@ -157,6 +169,10 @@ Network derive(const Measurements& measured) {
     network.board = BoardCosts{.wait_ps = solver.wait(), .slot_bytes = measured.slot_bytes};
     network.board->publish = network.board->gather = fit_curve(copies, kFit);
     errors.push_back(left_out_error(copies, kFit));
+    if (const auto pulled = solver.pulled(); !pulled.empty()) {
+      network.board->pull = fit_curve(pulled, kFit);
+      errors.push_back(left_out_error(pulled, kFit));
+    }
   }
   network.provenance.ranks = measured.ranks;
   network.provenance.left_out_error = *std::max_element(errors.begin(), errors.end());

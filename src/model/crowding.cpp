@@ -18,7 +18,7 @@ void slow_down(Network& network, double turn_ps, double share) {
   for (auto* curve : {&network.reduce, &network.copy}) *curve = curve->slowed(0, share);
   if (!network.board) return;
   network.board->wait_ps += turn_ps;
-  for (auto* curve : {&network.board->publish, &network.board->gather})
+  for (auto* curve : {&network.board->publish, &network.board->gather, &network.board->pull})
     *curve = curve->slowed(0, share);
 }
 

@@ -29,6 +29,8 @@ Network memory() {
   // A few lines of cache go from core to core one by one, many in a stream.
   network.board->publish = network.board->gather =
       Curve({{1500, 0, 7}, {12e3, 0, 35}, {24e3, 300 * kNs, 14}, {kAnyLength, 900 * kNs, 14}});
+  // A system call, and a copy that the kernel makes page by page.
+  network.board->pull = Curve({{12e3, 700 * kNs, 75}, {kAnyLength, 900 * kNs, 100}});
   return network;
 }
 

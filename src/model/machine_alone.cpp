@@ -55,7 +55,8 @@ bool Machine::work_alone(std::int32_t id, Rank& rank, Lane& lane, const Item& it
       if (!wait(pass_begin + item.round, board->wait_ps)) return false;
       const auto peers = item.peer >= 0 ? 1 : members(rank, item) - 1;
       const bool everywhere = item.kind() == Op::gather_reduce_all;
-      for (std::size_t i = 0; i < peers; ++i) work(board->gather);
+      for (std::size_t i = 0; i < peers; ++i)
+        work(rank.program->by_reference ? board->pull : board->gather);
       if (item.kind() != Op::gather_copy) work(network_.reduce);
       for (std::size_t i = 0; everywhere && i < peers; ++i) work(board->publish);
       break;

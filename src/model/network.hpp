@@ -14,12 +14,13 @@
 
 namespace sinew {
 
-/// Memory that ranks share: what `publish` and `gather` cost.
+/// Memory that ranks share: what `publish` and `gather` cost; and memory that they may read.
 struct BoardCosts {
   double wait_ps = 0;     // until a rank notices that another has published
   double slot_bytes = 0;  // what fits a slot; longer data goes in passes. 0: any length fits
   Curve publish{};        // copying into the own slot
   Curve gather{};         // reading out of another's
+  Curve pull{};           // reading another rank's own memory; free: not allowed, or not known
   friend bool operator==(const BoardCosts&, const BoardCosts&) = default;
 };
 

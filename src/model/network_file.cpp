@@ -20,6 +20,7 @@ BoardCosts read_board(Section& board) {
   costs.slot_bytes = board.number("slot_bytes", 0, 0);
   costs.publish = board.curve("publish");
   costs.gather = board.curve("gather");
+  costs.pull = board.curve("pull");
   return costs;
 }
 
@@ -199,6 +200,7 @@ std::string to_toml(const Network& network) {
     text += fmt::format("\n[board]\nwait_us = {}\nslot_bytes = {:.0f}\n", board->wait_ps / kUs,
                         board->slot_bytes);
     text += curve_text("publish", board->publish) + curve_text("gather", board->gather);
+    text += curve_text("pull", board->pull);
   }
   text += topology_text(network.topology) + disturbances_text(network);
   text += corrections_text(network.corrections);

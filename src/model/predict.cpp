@@ -11,6 +11,11 @@
 namespace sinew {
 namespace {
 
+Capabilities capabilities_of(const Network& network) {
+  return {.board = network.board.has_value(),
+          .pull = network.board && !network.board->pull.is_free()};
+}
+
 // What the asker said that this answer does not depend on.
 std::vector<std::string> without_effect(const Prediction& answer, const Question& question,
                                         const Network& network, const Simulated& outcome) {
@@ -33,7 +38,7 @@ std::vector<std::string> without_effect(const Prediction& answer, const Question
       answer.correction !=
       correction(network, *answer.algorithm, anywhere, question.bytes).value_or(1);
   add(!question.node_of.empty() && !corrected_for_nodes &&
-          answer.algorithm->fits(anywhere, {.board = network.board.has_value()}),
+          answer.algorithm->fits(anywhere, capabilities_of(network)),
       "nodes");
   for (std::size_t i = 0; i < topology.links.size(); ++i)
     add(!outcome.used_links[i], "link." + topology.links[i].name);
@@ -78,10 +83,8 @@ std::vector<int> nodes_of(const Question& question, const Network& network) {
 }
 
 bool fits(const Algorithm& algorithm, const Question& question, const Network& network) {
-  const bool board = network.board.has_value();
   const auto node_of = nodes_of(question, network);
-  return algorithm.fits({.size = question.ranks, .node_of = node_of},
-                        {.board = board, .across_nodes = false});
+  return algorithm.fits({.size = question.ranks, .node_of = node_of}, capabilities_of(network));
 }
 
 Prediction predict(const Algorithm& algorithm, const Question& question, const Network& given,

@@ -51,7 +51,8 @@ Program compile(const Schedule& schedule, bool in_place) {
   program.groups = schedule.groups;
   program.rounds = schedule.rounds;
   program.message_chunks = std::max(schedule.chunks[0], schedule.chunks[1]);
-  program.board_chunks = schedule.chunks[3];
+  program.board_chunks = schedule.by_reference ? 0 : schedule.chunks[3];
+  program.by_reference = schedule.by_reference;
   program.items.reserve(schedule.steps.size());
   for (const auto& step : schedule.steps) {
     if (step.round >= kMostRounds || step.channel >= kMostChannels)
@@ -61,6 +62,8 @@ Program compile(const Schedule& schedule, bool in_place) {
                               schedule.name, schedule.size, kMostRounds, kMostChannels));
     if (is_free_copy(step, in_place)) continue;
     program.items.push_back(item_of(step));
+    // To say where something lies takes a word, whatever its length.
+    if (schedule.by_reference && step.op == Op::publish) program.items.back().chunks = 0;
     program.channels = std::max(program.channels, step.channel + 1U);
     program.board_ops = program.board_ops || is_board_op(step.op);
   }

@@ -31,7 +31,8 @@ struct Program {
   std::uint32_t rounds = 0;
   std::uint32_t message_chunks = 0;  // of the larger user buffer
   std::uint32_t board_chunks = 0;
-  bool board_ops = false;  // publishes or gathers
+  bool board_ops = false;     // publishes or gathers
+  bool by_reference = false;  // what is gathered is read out of its owner's memory
   friend bool operator==(const Program&, const Program&) = default;
 };
 

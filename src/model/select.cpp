@@ -33,7 +33,9 @@ double chunk_bytes(const Schedule& schedule, double bytes) {
 
 // How often a schedule runs when its chunks go through slots.
 double passes_of(const Schedule& schedule, double bytes, const Network& network) {
-  if (schedule.chunks[3] == 0 || !network.board || network.board->slot_bytes <= 0) return 1;
+  if (schedule.chunks[3] == 0 || schedule.by_reference || !network.board ||
+      network.board->slot_bytes <= 0)
+    return 1;
   return std::max(1.0, std::ceil(chunk_bytes(schedule, bytes) * schedule.chunks[3] /
                                  network.board->slot_bytes));
 }
@@ -101,7 +103,8 @@ class Worker {
     if (item.kind() == Op::reduce || !network_.board) return reduced;
     const double published = total_ps(network_.board->publish.at(bytes));
     if (item.kind() == Op::publish) return published;
-    const double gathered = total_ps(network_.board->gather.at(bytes));
+    const auto& reading = program.by_reference ? network_.board->pull : network_.board->gather;
+    const double gathered = total_ps(reading.at(bytes));
     if (item.kind() == Op::gather_copy) return gathered;
     const double others =
         (item.peer >= -1 ? schedule.size

@@ -23,7 +23,7 @@ void count(const Schedule& schedule, const Step& step, Traffic& traffic) {
       traffic.received += step.dst.count;
       break;
     case Op::publish:
-      traffic.written += step.src.count;
+      if (!schedule.by_reference) traffic.written += step.src.count;
       break;
     case Op::gather_copy:
       if (step.peer != schedule.rank) traffic.read += step.dst.count;

@@ -8,8 +8,9 @@ void Active::begin_role(Clock::time_point now) noexcept {
   if (role == TrialRole::turn) come_in(now);
   if (role == TrialRole::exchange) trial->fill_times();
   if (role != TrialRole::waits) return;
-  if (trial->winning_side() == 1) std::swap(planned, other);
-  --std::exchange(other, nullptr)->users;
+  planned = std::exchange(choices[static_cast<std::size_t>(trial->winning_side())], nullptr);
+  for (auto& other : choices)
+    if (other != nullptr) --std::exchange(other, nullptr)->users;
   run.set(planned->plan, input, output);
   role = TrialRole::none;
 }

@@ -1,6 +1,7 @@
 // One collective that has been started: waiting for its turn, or running.
 #pragma once
 
+#include <array>
 #include <chrono>
 #include <cstdint>
 #include <memory>
@@ -44,10 +45,10 @@ struct Active {
   std::byte* output = nullptr;
   TrialRole role = TrialRole::none;
   Trial* trial = nullptr;
-  int side = 0;                      // of a turn: which of the two
-  Planned* other = nullptr;          // of one that waits: what runs if the second wins
-  Clock::time_point since{};         // of a turn: when the caller came in,
-  std::chrono::nanoseconds spent{};  // and how long it was in here before
+  int side = 0;                                // of a turn: whose
+  std::array<Planned*, kMostTried> choices{};  // of one that waits: what runs if that side wins
+  Clock::time_point since{};                   // of a turn: when the caller came in,
+  std::chrono::nanoseconds spent{};            // and how long it was in here before
 
   [[nodiscard]] OpDescriptor descriptor() const {
     if (role == TrialRole::exchange) return trial->exchange();

@@ -120,16 +120,25 @@ struct Communicator::State {
     if (broken) throw *broken;
     alone.planned = nullptr;  // the planner may forget it
     const bool has_turn = trial.has_turns();
-    auto first = use(planner.plan_tried(call, trial.side(has_turn ? trial.turn() : 0)));
-    auto second = has_turn ? Used() : use(planner.plan_tried(call, trial.side(1)));
+    std::array<Used, kMostTried> plans;
+    for (int side = 0; side < static_cast<int>(trial.sides()); ++side)
+      if (!has_turn || side == trial.turn())
+        plans[static_cast<std::size_t>(side)] = use(planner.plan_tried(call, trial.side(side)));
     auto exchange = trial.wants_to_ask() ? use(planner.plan_exchange(trial)) : Used();
     if (exchange) enqueue_exchange(trial, std::move(exchange), call.options.timeout);
-    active.role = has_turn ? TrialRole::turn : TrialRole::waits;
+    active.role = !has_turn             ? TrialRole::waits
+                  : trial.turn_counts() ? TrialRole::turn
+                                        : TrialRole::none;
     active.trial = &trial;
     active.side = trial.turn();
-    if (has_turn) trial.take_turn();
-    active.planned = first.release();
-    active.other = second.release();
+    if (has_turn) {
+      active.planned = plans[static_cast<std::size_t>(active.side)].release();
+      trial.take_turn();
+    } else {
+      for (std::size_t side = 0; side < plans.size(); ++side)
+        active.choices[side] = plans[side].release();
+      active.planned = active.choices.front();  // until it is known
+    }
     take_number(active, call.options);
     active.input = static_cast<const std::byte*>(call.input);
     active.output = static_cast<std::byte*>(call.output);

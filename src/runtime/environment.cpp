@@ -247,8 +247,8 @@ Environment read_environment(const Variables& variables) {
   environment.interfaces = reader.text("SINEW_IFACE");
   environment.trace = reader.text("SINEW_TRACE");
   environment.model = reader.text("SINEW_MODEL");
-  environment.trial_calls = checked_trial_calls(
-      reader.number("SINEW_TRIAL", 0, kMostTrialCalls).value_or(0), "SINEW_TRIAL");
+  if (const auto calls = reader.number("SINEW_TRIAL", 0, kMostTrialCalls))
+    environment.trial_calls = checked_trial_calls(*calls, "SINEW_TRIAL");
   environment.tls = reader.number("SINEW_TLS", 0, 1) == 1;
   environment.shared_device = reader.number("SINEW_SHARED_DEVICE", 0, 1) != 0;
   environment.runtime_folder = reader.text("XDG_RUNTIME_DIR");

@@ -31,7 +31,7 @@ struct Environment {
   std::string interfaces;
   std::string trace;           // a folder for traces, or ""
   std::string model;           // a file that algorithms are chosen by, or ""
-  int trial_calls = 0;         // of each kind that try two algorithms; 0: none
+  int trial_calls = -1;        // as Options::trial_calls
   bool tls = false;            // over sockets
   bool shared_device = true;   // whether sums may stay on a GPU that all ranks share
   std::string runtime_folder;  // for files of this user only, gone after the last log-out

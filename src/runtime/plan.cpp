@@ -44,6 +44,10 @@ const ChunkMap& Plan::map(Buf buf) const {
 }
 
 void Plan::lower() {
+  if (schedule_.by_reference && binding_.world == nullptr)
+    throw Error(Errc::unsupported, fmt::format("{}: what others publish by reference is found in "
+                                               "their schedules",
+                                               schedule_.name));
   const auto& full = schedule_.chunks[0] >= schedule_.chunks[1] ? binding_.input : binding_.output;
   // Scratch chunks begin on cache lines; what lies between them is never read.
   scratch_map_.offsets.assign(1, 0);
@@ -58,6 +62,7 @@ void Plan::lower() {
 
   reducer = reduces_anything() ? find_reducer(binding_.dtype, binding_.op) : Reducer{};
   cut_passes();
+  make_room_to_pull();
   groups = schedule_.groups;
   groups.emplace_back(static_cast<std::size_t>(schedule_.size));
   std::iota(groups.back().begin(), groups.back().end(), 0);
@@ -164,19 +169,40 @@ void Plan::fuse_echoes(std::vector<BoundRound>& rounds) {
   }
 }
 
-// Where the peer that is read keeps what it published: its own schedule says. Buffers are cut alike
+// Where those who are read keep what they published: their own schedules say. Buffers are cut alike
 // on all ranks, so our maps hold there too.
 void Plan::find_remote(const Step& step, BoundStep& bound) const {
-  if (step.op != Op::gather_copy || step.peer < 0) return;
-  for (const auto& theirs : binding_.world->ranks[static_cast<std::size_t>(step.peer)].steps) {
-    if (theirs.op != Op::publish || theirs.board.first > step.board.first ||
-        theirs.board.first + theirs.board.count < step.board.first + step.board.count)
-      continue;
-    bound.from_output = theirs.src.buf == Buf::output;
-    bound.remote =
-        map(theirs.src.buf).offsets[theirs.src.first + step.board.first - theirs.board.first];
-    return;
+  if (step.op == Op::publish || step.board.count == 0) return;
+  const auto covers = [&](const Step& theirs) {
+    return theirs.op == Op::publish && theirs.board.first <= step.board.first &&
+           theirs.board.first + theirs.board.count >= step.board.first + step.board.count;
+  };
+  const auto group = step.peer >= 0 ? std::vector<int>{step.peer} : members(schedule_, step);
+  bool found = false;
+  for (const int member : group) {
+    const auto& others = binding_.world->ranks[static_cast<std::size_t>(member)].steps;
+    const auto theirs = std::find_if(others.begin(), others.end(), covers);
+    if (member == schedule_.rank || theirs == others.end()) continue;
+    const bool from_output = theirs->src.buf == Buf::output;
+    const auto remote =
+        map(theirs->src.buf).offsets[theirs->src.first + step.board.first - theirs->board.first];
+    if (found && (from_output != bound.from_output || remote != bound.remote))
+      throw Error(Errc::unsupported,
+                  fmt::format("{}: what a {} reads by reference lies elsewhere on each rank",
+                              schedule_.name, name(step.op)));
+    bound.from_output = from_output;
+    bound.remote = remote;
+    found = true;
   }
+}
+
+// As much of everybody's at a time as stays in a near cache until it is reduced.
+void Plan::make_room_to_pull() {
+  constexpr std::uint64_t kAll = std::uint64_t{256} << 10, kLeast = std::uint64_t{32} << 10;
+  if (!by_reference || !reduces_anything()) return;
+  const auto others = static_cast<std::uint64_t>(std::max(1, schedule_.size - 1));
+  pulled_block = round_up(std::max(kAll / others, kLeast));
+  pulled = std::make_unique_for_overwrite<std::byte[]>(others * pulled_block);
 }
 
 std::uint64_t Plan::bytes_sent() const noexcept {
@@ -232,7 +258,7 @@ void Plan::cut_passes() {
   tiny = false;
   width = ~std::uint64_t{0};
   window_bytes = 0;
-  by_reference = binding_.by_reference;
+  by_reference = schedule_.by_reference;
   const auto board_chunks = schedule_.chunks[3];
   if (board_chunks == 0 || by_reference) return;
   width = binding_.slot_bytes / board_chunks / kLineBytes * kLineBytes;

@@ -24,8 +24,7 @@ struct Binding {
   bool staged = false;           // read a private copy of the input
   bool has_output = true;        // false on ranks that only contribute
   bool crowded = false;          // there are more ranks than cores
-  bool by_reference = false;     // publish addresses instead of copies; needs `world`
-  const World* world = nullptr;  // everybody's schedule, while a plan by reference is bound
+  const World* world = nullptr;  // everybody's schedule, to bind one by reference
   bool on_board = false;         // some rank uses the board, even if this one does not
   bool posts_all = false;        // others may wait for any round, not only for those that publish
   bool divides_folds = true;  // avg: a fold over everybody may divide; what it made is only copied
@@ -93,6 +92,8 @@ class Plan {
   bool divide_output = false;            // or else all of the output at the end
   std::unique_ptr<std::byte[]> scratch;  // staged input, then the schedule's scratch
   std::uint64_t staged_bytes = 0;
+  std::unique_ptr<std::byte[]> pulled;  // by reference: a block of each other rank, to be reduced
+  std::uint64_t pulled_block = 0;       // bytes of one
   bool has_wide_rounds = false;  // of several steps, so that it matters which of them are done
 
   bool measures_stores = false;  // long enough that how slots are written matters
@@ -112,6 +113,7 @@ class Plan {
   void plan_posts(std::vector<BoundRound>& rounds);
   void fuse_echoes(std::vector<BoundRound>& rounds);
   void find_remote(const Step& step, BoundStep& bound) const;
+  void make_room_to_pull();
   void add_step(const Step& step);
   void add_piece(const Step& step, std::uint32_t chunk, std::uint32_t count);
   void list_waits();

@@ -96,22 +96,16 @@ bool reaches(const Transport& transport, const Schedule& schedule) {
   });
 }
 
-// Data that others read by reference may be reused when all are known to be done with it.
-void wait_for_readers(Schedule& schedule) {
-  schedule.steps.push_back(
-      {.op = Op::publish, .round = schedule.rounds, .board = {Buf::board, 0, 0}});
-  schedule.steps.push_back(
-      {.op = Op::gather_copy, .round = schedule.rounds + 1, .board = {Buf::board, 0, 0}});
-  schedule.rounds += 2;
-}
+constexpr int kUnsaid = -1;
 
 // Alone there is nothing to choose, and what must give the same bits every time must not depend on
-// how long things took.
-bool asks_for_trials(const Transport& transport, const Options& options) {
-  constexpr int kUnsaid = -1;
-  if (options.trial_calls == kUnsaid) return false;
-  const int calls = checked_trial_calls(options.trial_calls, "Options::trial_calls");
-  return calls > 0 && transport.size() > 1 && !options.deterministic;
+// how long things took. Unasked, only ranks that share memory try anything: what carries messages
+// is known better than what a cache does with slots.
+int trial_calls_for(const Transport& transport, const Options& options) {
+  const bool unasked = options.trial_calls == kUnsaid;
+  const int calls = unasked ? (transport.capabilities().board ? kNeutralTrialCalls : 0)
+                            : checked_trial_calls(options.trial_calls, "Options::trial_calls");
+  return transport.size() > 1 && !options.deterministic ? calls : 0;
 }
 
 bool overlap(const void* a, std::size_t a_bytes, const void* b, std::size_t b_bytes) {
@@ -125,7 +119,8 @@ Planner::Planner(Transport& transport, const Options& options)
     : transport_(transport),
       options_(options),
       surroundings_(surroundings_of(transport, options)),
-      tries_(asks_for_trials(transport, options)) {}
+      trial_calls_(trial_calls_for(transport, options)),
+      tries_any_(options.trial_calls != kUnsaid) {}
 
 std::size_t Planner::KeyHash::operator()(const Key& key) const noexcept {
   std::uint64_t hash = key.count * 0x9E3779B97F4A7C15U;
@@ -169,8 +164,8 @@ Planner::Key Planner::key_of(const Call& call) const noexcept {
 Planned& Planner::find(const Call& call) {
   last_ = nullptr;
   auto key = key_of(call);
-  if (tries_)
-    if (const auto* const trial = trial_for(call)) key.tried = trial->winner();
+  if (trial_calls_ > 0)
+    if (const auto* const trial = known_trial(call)) key.tried = trial->winner();
   auto& planned = planned_for(key, call);
   if (!is_ragged(call)) {
     last_call_ = call;
@@ -207,10 +202,13 @@ void Planner::check(const Call& call) const {
                        call.recv_counts.size()));
 }
 
+std::size_t Planner::large_bytes(const Call& call) const noexcept {
+  return large_elements(call, transport_.size()) * size_of(call.dtype);
+}
+
 Place Planner::place_for(const Algorithm& algorithm, const Call& call) const {
-  const auto bytes = large_elements(call, transport_.size()) * size_of(call.dtype);
   return {transport_.rank(), transport_.size(), call.root,
-          segments_for(algorithm, bytes, options_.chunk_bytes), transport_.node_of()};
+          segments_for(algorithm, large_bytes(call), options_.chunk_bytes), transport_.node_of()};
 }
 
 std::string_view Planner::refusal(const Algorithm& algorithm, const Call& call, bool shared) const {
@@ -227,13 +225,12 @@ std::string_view Planner::refusal(const Algorithm& algorithm, const Call& call, 
 bool Planner::lacks_levels(const Algorithm& algorithm, const Call& call) const {
   auto flat = place_for(algorithm, call);
   flat.node_of = {};
-  return !algorithm.fits(flat, {true, true, true}) && !has_levels(transport_.node_of());
+  return !algorithm.fits(flat, {true, true, true, true}) && !has_levels(transport_.node_of());
 }
 
 double Planner::predicted_us(const Algorithm& algorithm, const Call& call) const {
-  const auto bytes = large_elements(call, transport_.size()) * size_of(call.dtype);
-  return call_ps(algorithm, place_for(algorithm, call), static_cast<double>(bytes), surroundings_) /
-         1e6;
+  const auto bytes = static_cast<double>(large_bytes(call));
+  return call_ps(algorithm, place_for(algorithm, call), bytes, surroundings_) / 1e6;
 }
 
 // Every algorithm for a call, the fastest first, those that do not fit last.
@@ -279,20 +276,6 @@ const Algorithm& Planner::choose(const Call& call) const {
     throw Error(Errc::unsupported,
                 fmt::format("no algorithm for this {} fits", name(call.collective)));
   return find_algorithm(call.collective, candidates.front().algorithm);
-}
-
-// In a long alltoall every byte has one reader, so that reading it where it lies saves a copy; the
-// other collectives are faster through slots, and so is this one with a core for each rank, because
-// the reader takes them out of the cache. The answer must be the same on all ranks, so it depends
-// on nothing that a rank has for itself.
-bool Planner::reads_by_reference(const Schedule& schedule, const Call& call) const {
-  constexpr std::uint64_t kLong = std::uint64_t{8} << 20;  // of all ranks together
-  const Board* board = transport_.board();
-  return call.collective == Collective::alltoall && schedule.chunks[3] > 0 && board != nullptr &&
-         board->can_pull() && transport_.size() > transport_.cores() &&
-         large_elements(call, transport_.size()) * size_of(call.dtype) *
-                 static_cast<std::uint64_t>(transport_.size()) >=
-             kLong;
 }
 
 Binding Planner::bind(const Schedule& schedule, const Call& call) const {
@@ -382,21 +365,17 @@ Planned& Planner::make(const Key& key, const Call& call) {
                                                  name(call.collective), wanted));
     schedule = own->second.ranks[static_cast<std::size_t>(transport_.rank())];
     works_in_place = verify(own->second, {.placement = Placement::in_place}).ok();
+    if (schedule.by_reference) world = own->second;
   } else {
     const auto& algorithm = key.tried != nullptr ? *key.tried : choose(call);
     schedule = algorithm.make(place_for(algorithm, call));
     works_in_place = algorithm.traits.in_place;
-    if (reads_by_reference(schedule, call)) {
-      world = make_world(algorithm, transport_.size(), call.root);
-      wait_for_readers(schedule);
-      works_in_place = false;  // what others read must not change under them
-    }
+    if (schedule.by_reference) world = make_world(algorithm, transport_.size(), call.root);
   }
   auto descriptor = kind_of(call);
   descriptor.algorithm = algorithm_key(schedule.name);
   auto binding = bind(schedule, call);
   binding.staged = key.in_place && !works_in_place;
-  binding.by_reference = !world.ranks.empty();
   binding.world = &world;
   if (own != installed_.end()) {
     binding.on_board = binding.posts_all = uses_board(own->second);
@@ -420,6 +399,11 @@ void Planner::install(const World& world) {
   const auto& schedule = world.ranks[static_cast<std::size_t>(transport_.rank())];
   if (uses_board(world) && !reaches(transport_, schedule))
     throw Error(Errc::unsupported, fmt::format("{} needs shared memory", schedule.name));
+  if (schedule.by_reference && !transport_.capabilities().pull)
+    throw Error(Errc::unsupported,
+                fmt::format("{} reads other ranks' memory, which is not allowed here (see `sinew "
+                            "doctor`)",
+                            schedule.name));
   for (const auto& step : schedule.steps)
     if (step.channel >= kMessageChannel)
       throw Error(Errc::unsupported, fmt::format("{} uses channel {}; there are {}", schedule.name,

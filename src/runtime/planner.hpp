@@ -41,9 +41,9 @@ class Planner {
   /// The trial that a call is part of until that is over; null: the call runs as plan() says.
   /// Throws Error on bad calls.
   Trial* trial(const Call& call) {
-    return tries_ && !is_last(call) ? trial_under_way(call) : nullptr;
+    return trial_calls_ > 0 && !is_last(call) ? trial_under_way(call) : nullptr;
   }
-  /// The plan for a call in a trial, by one of its two algorithms.
+  /// The plan for a call in a trial, by one of its algorithms.
   Planned& plan_tried(const Call& call, const Algorithm& algorithm);
   /// The plan for the exchange of what was measured in it.
   Planned& plan_exchange(Trial& trial);
@@ -85,6 +85,8 @@ class Planner {
   [[nodiscard]] Key key_of(const Call& call) const noexcept;
   void check(const Call& call) const;
   [[nodiscard]] std::string_view wanted_algorithm(const Call& call) const noexcept;
+  /// Of the large buffer.
+  [[nodiscard]] std::size_t large_bytes(const Call& call) const noexcept;
   [[nodiscard]] Place place_for(const Algorithm& algorithm, const Call& call) const;
   [[nodiscard]] std::string_view refusal(const Algorithm& algorithm, const Call& call,
                                          bool shared) const;
@@ -94,11 +96,12 @@ class Planner {
   [[nodiscard]] const Algorithm& choose(const Call& call) const;
   [[nodiscard]] static Kind kind_of(const Call& call) noexcept;
   [[nodiscard]] bool takes_part(const Call& call) const noexcept;
+  [[nodiscard]] std::vector<const Algorithm*> neutral(
+      const Call& call, const std::vector<const Algorithm*>& fitting) const;
   [[nodiscard]] Tried make_trial(const Call& call) const;
   [[nodiscard]] const Trial* known_trial(const Call& call) const;
   Trial* trial_for(const Call& call);
   Trial* trial_under_way(const Call& call);
-  [[nodiscard]] bool reads_by_reference(const Schedule& schedule, const Call& call) const;
   [[nodiscard]] Binding bind(const Schedule& schedule, const Call& call) const;
   Planned& planned_for(const Key& key, const Call& call);
   Planned& make(const Key& key, const Call& call);
@@ -107,7 +110,9 @@ class Planner {
   Transport& transport_;
   const Options& options_;
   Surroundings surroundings_;  // what algorithms are chosen by
-  bool tries_;                 // there are trials here
+  int trial_calls_;            // 0: there are no trials here
+  bool tries_any_;             // those were asked for; otherwise only where no bit depends on them
+  std::uint64_t last_ragged_ = 0;  // counts of the last call with counts
   std::unordered_map<Kind, Tried, KindHash> trials_;
   std::unordered_map<Key, std::unique_ptr<Planned>, KeyHash> plans_;
   std::map<std::pair<Collective, std::string>, World> installed_;

@@ -1,4 +1,7 @@
-// What of the planner is about trials: which calls take part, which two algorithms, and the plans.
+// What of the planner is about trials: which calls take part, which algorithms, and the plans.
+#include <array>
+#include <utility>
+
 #include "runtime/planner.hpp"
 #include "transport/descriptor.hpp"
 
@@ -9,16 +12,53 @@ namespace {
 // never end cost more than they find.
 constexpr std::size_t kMostTrials = 256;
 
+// Unasked: shorter calls are over before a clock says much about them, and what is predicted to
+// take longer than this times the best would cost more than it can win.
+constexpr std::size_t kLeastNeutralBytes = 4096;
+constexpr double kMostTimesBest = 4;
+
+/// How bytes get from one rank to another.
+enum class Way : std::uint8_t { messages, slots, others_memory };
+
+Way way_of(const Algorithm& algorithm, const Place& place) {
+  if (algorithm.fits(place, {})) return Way::messages;
+  const bool slots = algorithm.fits(place, {.board = true, .across_nodes = true}) ||
+                     algorithm.fits(place, {.board = true});
+  return slots ? Way::slots : Way::others_memory;
+}
+
+bool is_ragged(const Call& call) noexcept { return call.counts.data() != nullptr; }
+
 }  // namespace
 
 std::size_t Planner::KindHash::operator()(const Kind& kind) const noexcept { return hash_of(kind); }
 
-// Answers alike on all ranks. Parts of different sizes are another matter in every call, so that
-// their times do not compare; where there is nothing to move, there is nothing to win.
+// Answers alike on all ranks. Where there is nothing to move, there is nothing to win.
 bool Planner::takes_part(const Call& call) const noexcept {
-  const bool is_ragged = call.counts.data() != nullptr;
-  return tries_ && !is_ragged && (call.count > 0 || call.collective == Collective::barrier) &&
-         wanted_algorithm(call).empty();
+  if (trial_calls_ == 0 || !wanted_algorithm(call).empty()) return false;
+  if (is_ragged(call))
+    return call.collective == Collective::allgather ||
+           call.collective == Collective::reduce_scatter;
+  if (!tries_any_) return large_bytes(call) >= kLeastNeutralBytes;
+  return call.count > 0 || call.collective == Collective::barrier;
+}
+
+// The best of each way, as long as it combines in rank order or not at all: all of them give the
+// same bits. Which algorithm is best of a way is predicted well; which way, on a machine that
+// nobody has calibrated, is not.
+std::vector<const Algorithm*> Planner::neutral(const Call& call,
+                                               const std::vector<const Algorithm*>& fitting) const {
+  std::vector<const Algorithm*> chosen;
+  if (fitting.empty() || !fitting.front()->traits.rank_order) return chosen;
+  const double limit = kMostTimesBest * predicted_us(*fitting.front(), call);
+  std::array<bool, 3> has{};
+  for (const auto* const algorithm : fitting) {
+    auto& seen = has[static_cast<std::size_t>(way_of(*algorithm, place_for(*algorithm, call)))];
+    if (!algorithm->traits.rank_order || predicted_us(*algorithm, call) > limit || seen) continue;
+    seen = true;
+    chosen.push_back(algorithm);
+  }
+  return chosen;
 }
 
 // Whether buffers lie in memory that all share is a rank's own affair, so the two are those for
@@ -35,9 +75,13 @@ Planner::Tried Planner::make_trial(const Call& call) const {
     else
       shared_is_faster |= fitting.empty();
   }
-  if (fitting.size() < 2)
-    return {Trial(fitting.empty() ? nullptr : fitting.front()), shared_is_faster};
-  return {Trial(*fitting[0], *fitting[1], options_.trial_calls, kind_of(call)), shared_is_faster};
+  const auto* const best = fitting.empty() ? nullptr : fitting.front();
+  if (!tries_any_)
+    fitting = neutral(call, fitting);
+  else if (fitting.size() > 2)
+    fitting.resize(2);
+  if (fitting.size() < 2) return {Trial(best), shared_is_faster};
+  return {Trial(fitting, trial_calls_, kind_of(call)), shared_is_faster};
 }
 
 const Trial* Planner::known_trial(const Call& call) const {
@@ -47,12 +91,14 @@ const Trial* Planner::known_trial(const Call& call) const {
   return &at->second.trial;
 }
 
-// Made where there is none.
+// Made where there is none. Asked once for a call, however it was started, because it counts.
 Trial* Planner::trial_for(const Call& call) {
   if (!takes_part(call)) return nullptr;
   const auto kind = kind_of(call);
   auto at = trials_.find(kind);
   if (at == trials_.end()) {
+    // Parts of sizes that never come again are no kind of call.
+    if (is_ragged(call) && std::exchange(last_ragged_, kind.count) != kind.count) return nullptr;
     if (trials_.size() >= kMostTrials) return nullptr;
     check(call);
     at = trials_.emplace(kind, make_trial(call)).first;

@@ -225,16 +225,49 @@ Progress Run::gather(const BoundStep& step, std::uint64_t begin, std::uint64_t b
   if (!arrived(step, at(round_))) return not_yet();
   if (bytes == 0) return Progress::done;
   board_->count_work(bytes);
-  if (plan_->by_reference) {
-    if (!board_->pull(step.peer, step.from_output, step.remote, destination(step), bytes,
-                      step.streaming))
-      return transport_->lost(step.peer);
-  } else if (step.op == Op::gather_copy)
+  if (plan_->by_reference) return gather_by_reference(step);
+  if (step.op == Op::gather_copy)
     copy_bytes(destination(step) + begin, slot(step.peer) + step.board, bytes, step.streaming);
   else if (step.op == Op::gather_reduce)
     fold(step, begin, bytes);
   else
     fold_everywhere(step, begin, bytes);
+  return Progress::done;
+}
+
+// Out of others' own memory. What cannot be read where it lies is fetched in blocks, which are
+// still in a near cache when they are reduced.
+Progress Run::gather_by_reference(const BoundStep& step) noexcept {
+  if (step.op == Op::gather_copy)
+    return board_->pull(step.peer, step.from_output, step.remote, destination(step), step.bytes,
+                        step.streaming)
+               ? Progress::done
+               : transport_->lost(step.peer);
+  const auto& group = plan_->groups[static_cast<std::size_t>(step.group)];
+  for (std::uint64_t begin = 0; begin < step.bytes; begin += plan_->pulled_block) {
+    const auto bytes = std::min(plan_->pulled_block, step.bytes - begin);
+    std::byte* room = plan_->pulled.get();
+    std::size_t count = 0;
+    for (const int member : group) {
+      const std::byte* from = source(step) + begin;
+      if (member != rank_) {
+        from = board_->in_sight(member, step.from_output);
+        if (from != nullptr) {
+          from += step.remote + begin;
+        } else {
+          if (!board_->pull(member, step.from_output, step.remote + begin, room, bytes, false))
+            return transport_->lost(member);
+          from = std::exchange(room, room + plan_->pulled_block);
+        }
+      }
+      plan_->inputs[count++] = from;
+    }
+    std::byte* const into = destination(step) + begin;
+    const auto elements = bytes / plan_->reducer.element_bytes;
+    plan_->reducer.fold({&into, 1}, {plan_->inputs.data(), count}, elements, 0);
+    if (plan_->divide_folds)
+      divide(plan_->binding().dtype, into, elements, plan_->binding().divisor);
+  }
   return Progress::done;
 }
 

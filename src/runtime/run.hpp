@@ -71,6 +71,7 @@ class Run {
   [[gnu::noinline]] Progress not_yet() noexcept;
   Progress publish(const BoundStep& step, std::uint64_t begin, std::uint64_t bytes) noexcept;
   Progress gather(const BoundStep& step, std::uint64_t begin, std::uint64_t bytes) noexcept;
+  [[gnu::noinline]] Progress gather_by_reference(const BoundStep& step) noexcept;
   void fold(const BoundStep& step, std::uint64_t begin, std::uint64_t bytes) noexcept;
   [[gnu::noinline]] void fold_everywhere(const BoundStep& step, std::uint64_t begin,
                                          std::uint64_t bytes) noexcept;

@@ -21,11 +21,15 @@ int checked_trial_calls(int calls, std::string_view whose) {
   return calls;
 }
 
-Trial::Trial(const Algorithm& first, const Algorithm& second, int calls, const OpDescriptor& kind)
-    : sides_{&first, &second}, calls_(calls), exchange_(kind) {
-  exchange_.algorithm = 0;  // of both
+Trial::Trial(std::span<const Algorithm* const> sides, int calls, const OpDescriptor& kind)
+    : count_(std::min(sides.size(), kMostTried)), calls_(calls), exchange_(kind) {
+  std::copy_n(sides.begin(), count_, sides_.begin());
+  // Every side has its turn at least twice.
+  constexpr int kInARow = 4;
+  block_ = std::clamp(calls / (2 * static_cast<int>(count_)), 1, kInARow);
+  exchange_.algorithm = 0;  // of all of them
   exchange_.tag = kTrialTag;
-  for (auto& times : took_ns_) times.reserve((static_cast<std::size_t>(calls) + 1) / 2);
+  for (auto& times : took_ns_) times.reserve(static_cast<std::size_t>(calls) / count_ + kInARow);
 }
 
 void Trial::take_turn() noexcept {
@@ -39,7 +43,7 @@ void Trial::took(int side, std::chrono::nanoseconds time) noexcept {
 }
 
 void Trial::fill_times() noexcept {
-  for (std::size_t side = 0; side < 2; ++side) {
+  for (std::size_t side = 0; side < count_; ++side) {
     auto& times = took_ns_[side];
     if (times.empty()) continue;
     const auto middle = times.begin() + (std::ssize(times) - 1) / 2;
@@ -49,14 +53,15 @@ void Trial::fill_times() noexcept {
 }
 
 void Trial::judge() noexcept {
-  winner_ = times_[1] < times_[0] ? 1 : 0;
+  const auto times = std::span(times_).first(count_);
+  winner_ = static_cast<int>(std::min_element(times.begin(), times.end()) - times.begin());
   phase_ = Phase::over;
   took_ns_ = {};
 }
 
 double Trial::measured_us(std::string_view algorithm) const noexcept {
   if (!is_over()) return 0;
-  for (std::size_t side = 0; side < 2; ++side)
+  for (std::size_t side = 0; side < count_; ++side)
     if (sides_[side] != nullptr && sides_[side]->name == algorithm)
       return static_cast<double>(times_[side]) / 1e3;
   return 0;

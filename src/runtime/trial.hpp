@@ -1,6 +1,6 @@
-// A short trial of the two algorithms that are predicted fastest for one kind of call: whose turn
-// it is, what each took, and which is the faster by what all ranks measured. Bookkeeping only: it
-// runs nothing and reads no clock.
+// A short trial of a few algorithms for one kind of call: whose turn it is, what each took, and
+// which is the fastest by what all ranks measured. Bookkeeping only: it runs nothing and reads no
+// clock.
 #pragma once
 
 #include <array>
@@ -17,6 +17,10 @@ namespace sinew {
 
 /// Most calls of a trial that can be asked for.
 inline constexpr int kMostTrialCalls = 10'000;
+/// Calls of a trial that nobody asked for, because no bit of a result depends on it.
+inline constexpr int kNeutralTrialCalls = 24;
+/// Most algorithms in a trial.
+inline constexpr std::size_t kMostTried = 3;
 
 /// The number, if that many calls make a trial (0 make none). Throws Error{invalid_argument} that
 /// begins with `whose`.
@@ -27,15 +31,20 @@ int checked_trial_calls(int calls, std::string_view whose);
 class Trial {
  public:
   /// Nothing to try: over from the beginning. Null where no algorithm fits.
-  explicit Trial(const Algorithm* only) noexcept : sides_{only, only}, phase_(Phase::over) {}
-  /// The faster first, as predicted. `kind` is what ranks compare about such calls.
-  Trial(const Algorithm& first, const Algorithm& second, int calls, const OpDescriptor& kind);
+  explicit Trial(const Algorithm* only) noexcept : sides_{only}, phase_(Phase::over) {}
+  /// Two or more, the fastest first, as predicted. `kind` is what ranks compare about such calls.
+  Trial(std::span<const Algorithm* const> sides, int calls, const OpDescriptor& kind);
 
   [[nodiscard]] bool is_over() const noexcept { return phase_ == Phase::over; }
   /// Whether calls still take turns.
   [[nodiscard]] bool has_turns() const noexcept { return phase_ == Phase::turns; }
-  /// Which of the two the next call uses, 0 or 1.
-  [[nodiscard]] int turn() const noexcept { return taken_ % 2; }
+  /// How many take part.
+  [[nodiscard]] std::size_t sides() const noexcept { return count_; }
+  /// Which of them the next call uses. In a long trial each has several calls in a row, because an
+  /// algorithm that repeats itself finds its memory otherwise than one that follows another.
+  [[nodiscard]] int turn() const noexcept { return taken_ / block_ % static_cast<int>(count_); }
+  /// Whether that call is to be timed: the first of several in a row is not.
+  [[nodiscard]] bool turn_counts() const noexcept { return block_ == 1 || taken_ % block_ != 0; }
   /// A call has been started with that one.
   void take_turn() noexcept;
   /// Such a call is done. Allocates nothing.
@@ -47,9 +56,9 @@ class Trial {
   /// How the exchange of times is announced: as the end of what these calls began.
   [[nodiscard]] const OpDescriptor& exchange() const noexcept { return exchange_; }
   /// What is exchanged: this rank's medians once all turns are done, then the largest of all ranks.
-  [[nodiscard]] std::span<std::uint64_t, 2> times() noexcept { return times_; }
+  [[nodiscard]] std::span<std::uint64_t, kMostTried> times() noexcept { return times_; }
   void fill_times() noexcept;
-  /// The times are everybody's: which is the faster. The one predicted so, if they are equal.
+  /// The times are everybody's: which is the fastest. The one predicted so, if they are equal.
   void judge() noexcept;
 
   [[nodiscard]] const Algorithm& side(int which) const noexcept {
@@ -66,13 +75,15 @@ class Trial {
  private:
   enum class Phase : std::uint8_t { turns, asks, waits, over };
 
-  std::array<const Algorithm*, 2> sides_;
+  std::array<const Algorithm*, kMostTried> sides_{};
+  std::size_t count_ = 1;
   Phase phase_ = Phase::turns;
   int calls_ = 0;
+  int block_ = 1;  // calls in a row
   int taken_ = 0;
   int winner_ = 0;
-  std::array<std::vector<std::uint64_t>, 2> took_ns_;
-  std::array<std::uint64_t, 2> times_{};
+  std::array<std::vector<std::uint64_t>, kMostTried> took_ns_;
+  std::array<std::uint64_t, kMostTried> times_{};
   OpDescriptor exchange_{};
 };
 

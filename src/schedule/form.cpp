@@ -135,7 +135,7 @@ Complaint schedule_fault(const World& world, std::size_t index) {
     if (count > kMostChunks)
       return fmt::format("cuts a buffer into {} chunks; {} are the most", count, kMostChunks);
   const auto shared_cuts = [](const Schedule& s) {  // scratch is a rank's own affair
-    return std::tuple(s.chunks[0], s.chunks[1], s.chunks[3], s.rounds);
+    return std::tuple(s.chunks[0], s.chunks[1], s.chunks[3], s.rounds, s.by_reference);
   };
   if (shared_cuts(schedule) != shared_cuts(first) || schedule.groups != first.groups)
     return "cuts its buffers, rounds or groups otherwise than rank 0";
@@ -154,6 +154,11 @@ Complaint schedule_fault(const World& world, std::size_t index) {
     const auto& step = schedule.steps[i];
     if (auto fault = step_fault(schedule, step))
       return fmt::format("step {} ({}): {}", i, name(step.op), *fault);
+    if (schedule.by_reference && step.op == Op::gather_reduce_all)
+      return fmt::format(
+          "step {} ({}): writes into memory that is published by reference, which "
+          "can only be read",
+          i, name(step.op));
     if (i > 0 && std::tie(step.round, step.channel) <
                      std::tie(schedule.steps[i - 1].round, schedule.steps[i - 1].channel))
       return fmt::format("step {} ({}): comes after a later round or channel", i, name(step.op));

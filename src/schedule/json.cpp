@@ -99,6 +99,7 @@ Json schedule_json(const Schedule& schedule) {
             {"rounds", schedule.rounds}};
   if (!schedule.groups.empty()) json["groups"] = schedule.groups;
   if (!schedule.scratch_like.empty()) json["scratch_like"] = schedule.scratch_like;
+  if (schedule.by_reference) json["by_reference"] = true;
   json["steps"] = std::move(steps);
   return json;
 }
@@ -117,6 +118,7 @@ Schedule parse_one(const Json& json) {
     for (const auto& group : json["groups"]) schedule.groups.push_back(integers<int>(group));
   if (json.contains("scratch_like"))
     schedule.scratch_like = integers<std::uint32_t>(json["scratch_like"]);
+  if (json.contains("by_reference")) schedule.by_reference = json["by_reference"].get<bool>();
   for (const auto& step : json.at("steps")) {
     try {
       schedule.steps.push_back(parse_step(step));

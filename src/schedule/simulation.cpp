@@ -33,6 +33,7 @@ Verdict Simulation::run() {
       for (auto& stream : streams_[index(rank)]) moved |= advance(rank, stream);
   }
   check_finished();
+  check_all_read();
   return check_result();
 }
 

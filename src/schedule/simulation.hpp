@@ -176,6 +176,9 @@ class Simulation {
   void learn(int rank, const std::vector<bool>& from);
 
   void check_finished();
+  // By reference: nobody may return, and let its caller change what it published, before all who
+  // read it are known to have done so.
+  void check_all_read();
 
   // The input leaves that output chunk `chunk` of `rank` must combine, in rank order.
   std::vector<TermId> expected(int rank, std::uint32_t chunk) const;

@@ -94,6 +94,17 @@ void Simulation::check_finished() {
                          describe(std::get<0>(key), *message.step), std::get<1>(key)));
 }
 
+void Simulation::check_all_read() {
+  for (int rank = 0; world_.ranks.front().by_reference && rank < size(); ++rank)
+    for (const auto& [chunk, publisher] : published_[index(rank)])
+      for (const auto& [reader, round] : readers_[{rank, chunk}])
+        if (heard_[index(rank)][index(reader)] < std::int64_t{round})
+          fail(rank, world_.ranks[index(rank)].rounds,
+               fmt::format("{} is read by rank {} in round {}, and rank {} may be done and change "
+                           "it before that: it waits for nothing that comes after",
+                           describe(rank, *publisher), reader, round, rank));
+}
+
 std::vector<TermId> Simulation::expected(int rank, std::uint32_t chunk) const {
   const auto& schedule = world_.ranks[index(rank)];
   const auto me = static_cast<std::uint32_t>(rank);

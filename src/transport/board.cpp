@@ -9,16 +9,23 @@
 
 namespace sinew {
 
-bool Board::pull(int member, bool output, std::uint64_t offset, std::byte* dst, std::uint64_t bytes,
-                 bool streaming) noexcept {
+const std::byte* Board::in_sight(int member, bool output) const noexcept {
   const auto& status = segment_.status(member);
   const auto pid = status.pid.load(std::memory_order_relaxed);
   const auto address = status.address[parity()][output ? 1 : 0].load(std::memory_order_relaxed);
   const bool in_segment = address - status.base.load(std::memory_order_relaxed) < segment_.bytes();
-  if (in_segment || pid == 0 || pid == getpid()) {
-    copy_bytes(dst, exposed(member, output) + offset, bytes, streaming);
+  return in_segment || pid == 0 || pid == getpid() ? exposed(member, output) : nullptr;
+}
+
+bool Board::pull(int member, bool output, std::uint64_t offset, std::byte* dst, std::uint64_t bytes,
+                 bool streaming) noexcept {
+  if (const auto* const near = in_sight(member, output)) {
+    copy_bytes(dst, near + offset, bytes, streaming);
     return true;
   }
+  const auto& status = segment_.status(member);
+  const auto pid = status.pid.load(std::memory_order_relaxed);
+  const auto address = status.address[parity()][output ? 1 : 0].load(std::memory_order_relaxed);
   while (bytes > 0) {
     const iovec local{dst, bytes};
     const iovec remote{reinterpret_cast<void*>(address + offset), bytes};

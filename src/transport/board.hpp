@@ -184,6 +184,8 @@ class Board {
   /// be read (it is gone).
   bool pull(int member, bool output, std::uint64_t offset, std::byte* dst, std::uint64_t bytes,
             bool streaming) noexcept;
+  /// What `member` exposed, where this process can address it; null: it must be pulled.
+  [[nodiscard]] const std::byte* in_sight(int member, bool output) const noexcept;
   /// Whether every rank can read every other's private memory.
   [[nodiscard]] bool can_pull() const noexcept { return can_pull_; }
   void set_can_pull(bool can) noexcept { can_pull_ = can; }

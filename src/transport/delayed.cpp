@@ -19,7 +19,8 @@ DelayedTransport::DelayedTransport(std::unique_ptr<Transport> inner, Delay delay
 }
 
 Capabilities DelayedTransport::capabilities() const noexcept {
-  return {.board = shares_memory() && inner().capabilities().board};
+  const auto can = inner().capabilities();
+  return {.board = shares_memory() && can.board, .pull = shares_memory() && can.pull};
 }
 
 int DelayedTransport::node(int rank) const noexcept {

@@ -46,7 +46,9 @@ class SharedTransport final : public Transport {
   [[nodiscard]] std::string_view name() const noexcept override { return name_; }
   [[nodiscard]] int rank() const noexcept override { return rank_; }
   [[nodiscard]] int size() const noexcept override { return segment_->ranks(); }
-  [[nodiscard]] Capabilities capabilities() const noexcept override { return {true, true, true}; }
+  [[nodiscard]] Capabilities capabilities() const noexcept override {
+    return {.board = true, .shared_buffers = true, .across_nodes = true, .pull = board_.can_pull()};
+  }
   [[nodiscard]] int cores() const noexcept override { return cores_; }
   [[nodiscard]] std::span<const int> node_of() const noexcept override { return node_of_; }
   [[nodiscard]] NodeLink between_nodes() const noexcept override;

@@ -154,8 +154,10 @@ TEST(Bench, explains_what_a_trial_measured_and_which_won) {
     ASSERT_NE(winner, "") << ran.out;
     EXPECT_TRUE(rows_of(ran.out).at(0).ends_with(" " + winner)) << ran.out;  // what auto ran by
   }
-  const auto off = bench({"allreduce", "-p", "2", "--sizes", "4K", "--explain"});
+  const auto off = bench({"allreduce", "-p", "2", "--sizes", "4K", "--explain", "--trial", "0"});
   EXPECT_FALSE(has(off.out, "tried")) << off.out;
+  const auto unasked = bench({"allgather", "-p", "2", "--sizes", "64K", "--explain"});
+  EXPECT_TRUE(has(unasked.out, " us won\n")) << unasked.out;
   expect_error({"bench", "allreduce", "--trial", "1"}, 2, "--trial=1: two algorithms take turns");
 }
 

@@ -58,7 +58,7 @@ TEST(Demo, shows_each_collective_before_and_after) {
 TEST(Demo, names_every_algorithm_that_fits_with_what_it_moves) {
   const auto text = sinew({"demo", "collectives", "-p", "4"}).out;
   for (const auto& algorithm : algorithms()) {
-    const bool fits = algorithm.fits({0, 4, 0, 1, {}}, {true, true});
+    const bool fits = algorithm.fits({0, 4, 0, 1, {}}, kOneHost);
     bool named = false;
     for (const auto& line : part_of(text, std::string(name(algorithm.collective))))
       named |= line.starts_with("  " + std::string(algorithm.name) + " ");

@@ -22,6 +22,7 @@ Network known() {
   network.call_ps = 1e5;
   network.board = BoardCosts{.wait_ps = 2e5, .slot_bytes = 1 << 19};
   network.board->publish = network.board->gather = Curve(3e4, 50);
+  network.board->pull = Curve(6e5, 90);
   return network;
 }
 
@@ -30,7 +31,7 @@ double simulated(const Network& network, int ranks, const Experiment& what) {
   Place place{.size = ranks, .node_of = {}};
   place.segments = segments_for(algorithm, static_cast<std::uint64_t>(what.bytes), 0);
   auto workload = workload_of(algorithm, place, what.bytes);
-  workload.in_place = what.collective == Collective::allreduce;
+  workload.in_place = is_in_place(what.collective);
   return static_cast<double>(simulate(workload, network).end.at);
 }
 
@@ -71,6 +72,7 @@ TEST(Calibration, of_a_known_network_finds_it_again) {
       near(found.reduce, truth.reduce);
       near(found.copy, truth.copy);
       near(found.board->gather, truth.board->gather);
+      near(found.board->pull, truth.board->pull);
     }
     EXPECT_LT(found.provenance.left_out_error, 0.02);
   }

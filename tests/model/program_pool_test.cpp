@@ -36,7 +36,7 @@ TEST(ProgramPool, a_kept_program_is_the_ranks_own) {
     for (const int size : {2, 3, 8, 13})
       for (const auto symmetry : {Symmetry::none, Symmetry::shift, Symmetry::flip}) {
         ProgramPool pool(size, symmetry);
-        if (!algorithm.fits({.size = size, .node_of = {}}, {true, true})) continue;
+        if (!algorithm.fits({.size = size, .node_of = {}}, kOneHost)) continue;
         for (int rank = 0; rank < size; ++rank) {
           const auto own = program_of(algorithm, size, rank);
           auto kept = pool.keep(own, rank);

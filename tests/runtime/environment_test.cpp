@@ -81,8 +81,9 @@ TEST(Environment, a_shared_device_is_used_unless_told_otherwise) {
 }
 
 TEST(Environment, trials_have_two_calls_or_more) {
-  EXPECT_EQ(read_environment(kSinew).trial_calls, 0);
-  EXPECT_EQ(read_environment(with(kSinew, {{"SINEW_TRIAL", ""}})).trial_calls, 0);
+  EXPECT_EQ(read_environment(kSinew).trial_calls, -1);
+  EXPECT_EQ(read_environment(with(kSinew, {{"SINEW_TRIAL", ""}})).trial_calls, -1);
+  EXPECT_EQ(read_environment(with(kSinew, {{"SINEW_TRIAL", "0"}})).trial_calls, 0);
   EXPECT_EQ(read_environment(with(kSinew, {{"SINEW_TRIAL", "20"}})).trial_calls, 20);
   EXPECT_EQ(read_environment({{"SINEW_TRIAL", "2"}}).trial_calls, 2);
   EXPECT_TRUE(has(refusal({{"SINEW_TRIAL", "yes"}}), "SINEW_TRIAL='yes' is not a number"));

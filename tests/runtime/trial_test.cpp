@@ -1,12 +1,14 @@
-// Trials of the two algorithms predicted fastest: calls take turns, all ranks keep to the same one
-// at the same call, and whatever ranks have for themselves makes no difference to that.
+// Trials of several algorithms: calls take turns, all ranks keep to the same one at the same call,
+// and whatever ranks have for themselves makes no difference to that.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdlib>
 #include <random>
+#include <set>
 
 #include "runtime/connect.hpp"
 #include "runtime/trial.hpp"
@@ -101,7 +103,7 @@ std::string every_collective(Communicator& c) {
 TEST(Trial, gives_turns_to_both_and_judges_by_the_medians) {
   const auto& ring = find_algorithm(Collective::allreduce, "ring");
   const auto& flat = find_algorithm(Collective::allreduce, "flat");
-  Trial trial(ring, flat, 5, {});
+  Trial trial(std::array{&ring, &flat}, 5, {});
   const int samples[] = {10, 7, 900, 8, 12};  // medians 12 and 7
   for (int i = 0; i < 5; ++i) {
     ASSERT_TRUE(trial.has_turns());
@@ -126,11 +128,30 @@ TEST(Trial, gives_turns_to_both_and_judges_by_the_medians) {
   EXPECT_EQ(trial.measured_us("chain"), 0);
 }
 
+TEST(Trial, of_many_calls_gives_each_of_three_several_in_a_row_and_times_all_but_the_first) {
+  const auto& ring = find_algorithm(Collective::allreduce, "ring");
+  const auto& flat = find_algorithm(Collective::allreduce, "flat");
+  const auto& chain = find_algorithm(Collective::allreduce, "chain");
+  Trial trial(std::array{&ring, &flat, &chain}, kNeutralTrialCalls, {});
+  std::string turns;
+  for (int i = 0; trial.has_turns(); ++i) {
+    turns += fmt::format("{}{}", trial.turn(), trial.turn_counts() ? "" : "-");
+    if (trial.turn_counts()) trial.took(trial.turn(), std::chrono::nanoseconds(50 - trial.turn()));
+    trial.take_turn();
+    ASSERT_LT(i, kNeutralTrialCalls);
+  }
+  EXPECT_EQ(turns, "0-0001-1112-2220-0001-1112-222");
+  trial.fill_times();
+  trial.judge();
+  EXPECT_EQ(trial.winner(), &chain);
+  EXPECT_EQ(trial.measured_us("ring"), 0.05);
+}
+
 TEST(Trial, keeps_to_the_prediction_when_both_took_as_long) {
   const auto& ring = find_algorithm(Collective::allreduce, "ring");
   const auto& flat = find_algorithm(Collective::allreduce, "flat");
   for (const std::uint64_t other : {99U, 100U, 101U}) {
-    Trial trial(ring, flat, 2, {});
+    Trial trial(std::array{&ring, &flat}, 2, {});
     trial.times()[0] = 100;
     trial.times()[1] = other;
     trial.judge();
@@ -156,7 +177,7 @@ TEST(Trial, is_what_the_options_say_and_else_the_environment) {
   EXPECT_EQ(with_environment(trying(0)).trial_calls, 0);  // as training asks for
   EXPECT_EQ(with_environment(trying(4)).trial_calls, 4);
   unsetenv("SINEW_TRIAL");
-  EXPECT_EQ(with_environment({}).trial_calls, 0);
+  EXPECT_EQ(with_environment({}).trial_calls, -1);  // where no bit depends on it
 }
 
 // Each rank's own clock says otherwise than the other's, in both directions: who believed itself
@@ -198,7 +219,7 @@ TEST(Trials, end_alike_on_ranks_whose_clocks_differ) {
   }
 }
 
-TEST(Trials, are_off_unless_asked_for) {
+TEST(Trials, of_short_calls_are_off_unless_asked_for) {
   for (const int calls : {-1, 0}) {
     Ran ran[2];
     test::on_local(
@@ -232,12 +253,12 @@ TEST(Trials, leave_out_calls_that_are_deterministic_named_ragged_or_empty) {
   EXPECT_EQ(ring, Names(8, "ring"));
   const auto none = run([](Communicator& c) { c.allreduce(std::span<float>()); });
   EXPECT_EQ(none, Names(8, none.front()));
-  const auto ragged = run([](Communicator& c) {
-    const std::size_t counts[] = {300, 500};
-    std::vector<float> in(counts[c.rank()], 1), out(800);
-    c.allgatherv(std::span<const float>(in), std::span(out), counts);
+  const auto unknown = run([](Communicator& c) {
+    const std::size_t counts[] = {300, 300};
+    std::vector<float> in(600, 1), out(600);
+    c.alltoallv(std::span<const float>(in), counts, std::span(out), counts);
   });
-  EXPECT_EQ(ragged, Names(8, ragged.front()));
+  EXPECT_EQ(unknown, Names(8, unknown.front()));
   setup.options.algorithm = "chain";  // for all that have it
   const auto chain = run([](Communicator& c) { sum_once(c, 1000, 1); });
   EXPECT_EQ(chain, Names(8, "chain"));
@@ -245,6 +266,68 @@ TEST(Trials, leave_out_calls_that_are_deterministic_named_ragged_or_empty) {
   setup.options.deterministic = true;
   const auto ordered = run([](Communicator& c) { sum_once(c, 1000, 1); });
   EXPECT_EQ(ordered, Names(8, ordered.front()));
+}
+
+TEST(Trials, of_parts_of_different_sizes_begin_when_those_come_again) {
+  Ran ran[2];
+  test::on_local(
+      2,
+      [&](Communicator& c) {
+        c.observe(&ran[c.rank()]);
+        const auto gather = [&](std::size_t first, std::size_t second) {
+          const std::size_t counts[] = {first, second};
+          std::vector<float> in(counts[c.rank()], 1), out(first + second);
+          c.allgatherv(std::span<const float>(in), std::span(out), counts);
+        };
+        for (std::size_t i = 0; i < 5; ++i) gather(300, 500 + i);
+        for (int i = 0; i < 5; ++i) gather(300, 500);
+      },
+      local_trying(2));
+  const auto best = ran[0].names.front();
+  EXPECT_EQ(std::count(ran[0].names.begin(), ran[0].names.begin() + 7, best), 7);
+  EXPECT_EQ(ran[0].names[8], "times");
+  EXPECT_EQ(ran[0].names.size(), 11U);
+  EXPECT_EQ(ran[1].names, ran[0].names);
+}
+
+// Nobody asked: what takes part then gives the same bits, and another way of moving them.
+TEST(Trials, unasked_are_of_algorithms_with_the_same_bits) {
+  for (const int size : {2, 3}) {
+    std::vector<Ran> ran(static_cast<std::size_t>(size));
+    test::Complaints wrong(size);
+    test::on_local(
+        size,
+        [&](Communicator& c) {
+          c.observe(&ran[static_cast<std::size_t>(c.rank())]);
+          for (int i = 0; i < kNeutralTrialCalls + 5; ++i)
+            wrong.add(c.rank(), sum_once(c, 4000, i));
+          for (int i = 0; i < kNeutralTrialCalls + 5; ++i) {
+            std::vector<float> in(20'000, static_cast<float>(c.rank())), out(in.size() * 3);
+            c.allgather(std::span<const float>(in),
+                        std::span(out).first(in.size() * static_cast<std::size_t>(c.size())));
+          }
+          c.observe(nullptr);
+        },
+        local_trying(-1));
+    EXPECT_EQ(wrong.text(), "");
+    const auto& names = ran[0].names;
+    for (const auto& rank : ran) ASSERT_EQ(rank.names, names);
+    ASSERT_EQ(names.size(), 2U * (kNeutralTrialCalls + 6));
+    const auto half = names.begin() + kNeutralTrialCalls + 6;
+    for (const auto& [from, collective] :
+         {std::pair{names.begin(), Collective::allreduce}, {half, Collective::allgather}}) {
+      std::set<std::string> tried(from, from + kNeutralTrialCalls);
+      EXPECT_GE(tried.size(), 2U);
+      for (const auto& name : tried)
+        EXPECT_TRUE(find_algorithm(collective, name).traits.rank_order) << name;
+      EXPECT_EQ(from[kNeutralTrialCalls], "times");
+      EXPECT_EQ(std::set<std::string>(from + kNeutralTrialCalls + 1, from + kNeutralTrialCalls + 6)
+                    .size(),
+                1U);
+    }
+    const std::set<std::string> gathered(half, half + kNeutralTrialCalls);
+    EXPECT_TRUE(gathered.contains("pull") && gathered.contains("direct"));
+  }
 }
 
 TEST(Trials, have_nothing_to_do_where_there_is_one_rank_or_one_algorithm) {

@@ -229,7 +229,7 @@ std::vector<World> registered(int size) {
       std::vector<int> node_of;
       for (int rank = 0; rank < size; ++rank) node_of.push_back(rank * nodes / size);
       const Place place{.rank = 0, .size = size, .root = 0, .segments = 2, .node_of = node_of};
-      if (algorithm.fits(place, {true, true}))
+      if (algorithm.fits(place, kOneHost))
         worlds.push_back(make_world(algorithm, size, 0, 2, node_of));
     }
   }

@@ -24,7 +24,7 @@ std::vector<const Algorithm*> algorithms_for_four(Collective collective) {
   place.size = 4;
   std::vector<const Algorithm*> fitting;
   for (const auto& algorithm : algorithms())
-    if (algorithm.collective == collective && algorithm.fits(place, {true, true}))
+    if (algorithm.collective == collective && algorithm.fits(place, kOneHost))
       fitting.push_back(&algorithm);
   return fitting;
 }

@@ -274,6 +274,26 @@ TEST(Board, a_published_reference_must_not_be_overwritten_while_read) {
   expect_refused(world, "may still be reading", kReferenced);
 }
 
+TEST(Board, returning_while_others_may_still_read_by_reference_is_refused) {
+  for (const auto collective :
+       {Collective::allreduce, Collective::broadcast, Collective::allgather}) {
+    auto world = registered(collective, "pull", 3);
+    EXPECT_TRUE(verify(world).ok());
+    auto& steps = world.ranks[0].steps;
+    ASSERT_EQ(steps.back().op, Op::gather_copy);  // waits for all
+    steps.pop_back();
+    expect_refused(world, "it waits for nothing that comes after");
+  }
+}
+
+TEST(Board, what_is_published_by_reference_is_not_written_by_others) {
+  auto world = registered(Collective::allreduce, "shared", 2);
+  for (auto& schedule : world.ranks) schedule.by_reference = true;
+  expect_refused(world, "can only be read");
+  world.ranks[0].by_reference = false;
+  expect_refused(world, "otherwise than rank 0");
+}
+
 TEST(InPlace, writing_over_input_that_is_still_needed_is_refused) {
   const auto world = registered(Collective::alltoall, "pairwise", 3);
   EXPECT_TRUE(verify(world).ok());

@@ -266,7 +266,7 @@ std::vector<Trial> sweep(int size, const std::vector<int>& node_of) {
   const auto p = static_cast<std::size_t>(size);
   std::vector<Trial> trials;
   for (const auto& algorithm : algorithms()) {
-    if (!algorithm.fits({0, size, 0, 1, node_of}, {true, true, true})) continue;
+    if (!algorithm.fits({0, size, 0, 1, node_of}, {true, true, true, true})) continue;
     const bool shared = algorithm.name == "shared";
     for (const std::size_t count :
          {std::size_t{0}, std::size_t{1}, p - 1, p, p + 1, std::size_t{1000}, std::size_t{20011}})

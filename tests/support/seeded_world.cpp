@@ -207,6 +207,7 @@ Ending SeededWorld::run(Sends sends, unsigned seed) {
     binding.slot_bytes = 1024;
     binding.on_board = on_board;
     binding.posts_all = on_board && posts_all_;
+    binding.world = &world_;
     ranks[r].input = inputs_[r];
     ranks[r].output.assign(schedule.chunks[1] * chunk_elements_, 0xBAD0BAD0BAD0BAD0);
     ranks[r].plan = std::make_unique<Plan>(schedule, std::move(binding));

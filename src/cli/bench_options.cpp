@@ -164,7 +164,7 @@ std::optional<int> parse_bench(BenchOptions& o, int argc, char** argv) {
   auto* const trial = app.add_option(
       "--trial", o.setup.trial_calls,
       "calls of each size in which the two algorithms predicted fastest take turns; then "
-      "the faster stays (--explain shows both); 0: none. Without it: 24, where ranks share "
+      "the faster stays (--explain shows both); 0: none. Without it: 36, where ranks share "
       "memory and no bit depends on the winner");
   app.add_option("--chunk", o.chunk, "bytes a pipeline segment");
   app.add_option("--slot", o.slot, "bytes of a shared slot (shm)");

@@ -18,7 +18,7 @@ namespace sinew {
 /// Most calls of a trial that can be asked for.
 inline constexpr int kMostTrialCalls = 10'000;
 /// Calls of a trial that nobody asked for, because no bit of a result depends on it.
-inline constexpr int kNeutralTrialCalls = 24;
+inline constexpr int kNeutralTrialCalls = 36;
 /// Most algorithms in a trial.
 inline constexpr std::size_t kMostTried = 3;
 
@@ -43,8 +43,11 @@ class Trial {
   /// Which of them the next call uses. In a long trial each has several calls in a row, because an
   /// algorithm that repeats itself finds its memory otherwise than one that follows another.
   [[nodiscard]] int turn() const noexcept { return taken_ / block_ % static_cast<int>(count_); }
-  /// Whether that call is to be timed: the first of several in a row is not.
-  [[nodiscard]] bool turn_counts() const noexcept { return block_ == 1 || taken_ % block_ != 0; }
+  /// Whether that call is to be timed. Not the first of several in a row, nor those of the first
+  /// turns: memory is new to them, and they find out how to write it.
+  [[nodiscard]] bool turn_counts() const noexcept {
+    return block_ == 1 || (taken_ % block_ != 0 && taken_ >= block_ * static_cast<int>(count_));
+  }
   /// A call has been started with that one.
   void take_turn() noexcept;
   /// Such a call is done. Allocates nothing.
@@ -55,10 +58,12 @@ class Trial {
   void ask() noexcept { phase_ = Phase::waits; }
   /// How the exchange of times is announced: as the end of what these calls began.
   [[nodiscard]] const OpDescriptor& exchange() const noexcept { return exchange_; }
-  /// What is exchanged: this rank's medians once all turns are done, then the largest of all ranks.
+  /// What is exchanged: this rank's means without the longest quarter, once all turns are done;
+  /// then the largest of all ranks.
   [[nodiscard]] std::span<std::uint64_t, kMostTried> times() noexcept { return times_; }
   void fill_times() noexcept;
-  /// The times are everybody's: which is the fastest. The one predicted so, if they are equal.
+  /// The times are everybody's: which is the fastest. The one predicted so, if no other was faster
+  /// by a tenth.
   void judge() noexcept;
 
   [[nodiscard]] const Algorithm& side(int which) const noexcept {
@@ -69,7 +74,7 @@ class Trial {
   [[nodiscard]] const Algorithm* winner() const noexcept {
     return sides_[static_cast<std::size_t>(winner_)];
   }
-  /// What the slowest rank's median was; 0 if the algorithm was not in a trial that is over.
+  /// What the slowest rank's mean was; 0 if the algorithm was not in a trial that is over.
   [[nodiscard]] double measured_us(std::string_view algorithm) const noexcept;
 
  private:

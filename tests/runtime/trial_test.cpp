@@ -100,11 +100,11 @@ std::string every_collective(Communicator& c) {
   return "";
 }
 
-TEST(Trial, gives_turns_to_both_and_judges_by_the_medians) {
+TEST(Trial, gives_turns_to_both_and_judges_by_means_without_the_longest_quarter) {
   const auto& ring = find_algorithm(Collective::allreduce, "ring");
   const auto& flat = find_algorithm(Collective::allreduce, "flat");
   Trial trial(std::array{&ring, &flat}, 5, {});
-  const int samples[] = {10, 7, 900, 8, 12};  // medians 12 and 7
+  const int samples[] = {10, 7, 900, 8, 12};  // without 900 and 8
   for (int i = 0; i < 5; ++i) {
     ASSERT_TRUE(trial.has_turns());
     ASSERT_EQ(trial.turn(), i % 2);
@@ -116,7 +116,7 @@ TEST(Trial, gives_turns_to_both_and_judges_by_the_medians) {
   trial.ask();
   EXPECT_FALSE(trial.wants_to_ask());
   trial.fill_times();
-  EXPECT_EQ(trial.times()[0], 12U);
+  EXPECT_EQ(trial.times()[0], 11U);
   EXPECT_EQ(trial.times()[1], 7U);
   EXPECT_FALSE(trial.is_over());
   EXPECT_EQ(trial.measured_us("ring"), 0);
@@ -128,7 +128,8 @@ TEST(Trial, gives_turns_to_both_and_judges_by_the_medians) {
   EXPECT_EQ(trial.measured_us("chain"), 0);
 }
 
-TEST(Trial, of_many_calls_gives_each_of_three_several_in_a_row_and_times_all_but_the_first) {
+TEST(Trial,
+     of_many_calls_gives_each_of_three_several_in_a_row_and_times_those_that_are_used_to_it) {
   const auto& ring = find_algorithm(Collective::allreduce, "ring");
   const auto& flat = find_algorithm(Collective::allreduce, "flat");
   const auto& chain = find_algorithm(Collective::allreduce, "chain");
@@ -136,26 +137,27 @@ TEST(Trial, of_many_calls_gives_each_of_three_several_in_a_row_and_times_all_but
   std::string turns;
   for (int i = 0; trial.has_turns(); ++i) {
     turns += fmt::format("{}{}", trial.turn(), trial.turn_counts() ? "" : "-");
-    if (trial.turn_counts()) trial.took(trial.turn(), std::chrono::nanoseconds(50 - trial.turn()));
+    if (trial.turn_counts())
+      trial.took(trial.turn(), std::chrono::nanoseconds(50 - 10 * trial.turn()));
     trial.take_turn();
     ASSERT_LT(i, kNeutralTrialCalls);
   }
-  EXPECT_EQ(turns, "0-0001-1112-2220-0001-1112-222");
+  EXPECT_EQ(turns, "0-0-0-0-1-1-1-1-2-2-2-2-0-0001-1112-2220-0001-1112-222");
   trial.fill_times();
   trial.judge();
   EXPECT_EQ(trial.winner(), &chain);
   EXPECT_EQ(trial.measured_us("ring"), 0.05);
 }
 
-TEST(Trial, keeps_to_the_prediction_when_both_took_as_long) {
+TEST(Trial, keeps_to_the_prediction_unless_another_was_faster_by_a_tenth) {
   const auto& ring = find_algorithm(Collective::allreduce, "ring");
   const auto& flat = find_algorithm(Collective::allreduce, "flat");
-  for (const std::uint64_t other : {99U, 100U, 101U}) {
+  for (const std::uint64_t other : {89U, 91U, 100U, 101U}) {
     Trial trial(std::array{&ring, &flat}, 2, {});
     trial.times()[0] = 100;
     trial.times()[1] = other;
     trial.judge();
-    EXPECT_EQ(trial.winner(), other < 100 ? &flat : &ring) << other;
+    EXPECT_EQ(trial.winner(), other < 90 ? &flat : &ring) << other;
   }
 }
 
@@ -416,7 +418,7 @@ TEST(Trials, are_explained_with_what_was_predicted_and_measured) {
           winners += candidates[i].won ? 1 : 0;
         }
         ASSERT_EQ(winners, 1);
-        ASSERT_EQ(candidates[1].won, candidates[1].measured_us < candidates[0].measured_us);
+        ASSERT_EQ(candidates[1].won, candidates[1].measured_us <= candidates[0].measured_us * 0.9);
       },
       local_trying());
 }

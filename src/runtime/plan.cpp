@@ -182,7 +182,12 @@ void Plan::find_remote(const Step& step, BoundStep& bound) const {
   for (const int member : group) {
     const auto& others = binding_.world->ranks[static_cast<std::size_t>(member)].steps;
     const auto theirs = std::find_if(others.begin(), others.end(), covers);
-    if (member == schedule_.rank || theirs == others.end()) continue;
+    if (member == schedule_.rank) continue;
+    if (theirs == others.end())
+      throw Error(Errc::unsupported,
+                  fmt::format("{}: rank {} publishes by reference in several steps what a {} reads "
+                              "in one",
+                              schedule_.name, member, name(step.op)));
     const bool from_output = theirs->src.buf == Buf::output;
     const auto remote =
         map(theirs->src.buf).offsets[theirs->src.first + step.board.first - theirs->board.first];
@@ -202,13 +207,16 @@ void Plan::make_room_to_pull() {
   if (!by_reference || !reduces_anything()) return;
   const auto others = static_cast<std::uint64_t>(std::max(1, schedule_.size - 1));
   pulled_block = round_up(std::max(kAll / others, kLeast));
-  pulled = std::make_unique_for_overwrite<std::byte[]>(others * pulled_block);
+  // A few lines apart, so that equal places do not compete for the same ways of a cache.
+  constexpr std::uint64_t kApart = 5 * kLineBytes;
+  pulled_stride = pulled_block + kApart;
+  pulled = std::make_unique_for_overwrite<std::byte[]>(others * pulled_stride);
 }
 
 std::uint64_t Plan::bytes_sent() const noexcept {
   std::uint64_t bytes = 0;
   for (const auto& step : steps) {
-    if (step.op == Op::send || step.op == Op::publish) bytes += step.bytes;
+    if (step.op == Op::send || (step.op == Op::publish && !by_reference)) bytes += step.bytes;
     if (step.op == Op::gather_reduce_all) bytes += (step.waits_end - step.waits_begin) * step.bytes;
   }
   return bytes;

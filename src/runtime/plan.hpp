@@ -93,7 +93,8 @@ class Plan {
   std::unique_ptr<std::byte[]> scratch;  // staged input, then the schedule's scratch
   std::uint64_t staged_bytes = 0;
   std::unique_ptr<std::byte[]> pulled;  // by reference: a block of each other rank, to be reduced
-  std::uint64_t pulled_block = 0;       // bytes of one
+  std::uint64_t pulled_block = 0;       // bytes of one,
+  std::uint64_t pulled_stride = 0;      // and from one to the next
   bool has_wide_rounds = false;  // of several steps, so that it matters which of them are done
 
   bool measures_stores = false;  // long enough that how slots are written matters

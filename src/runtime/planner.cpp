@@ -360,6 +360,10 @@ Planned& Planner::make(const Key& key, const Call& call) {
       throw Error(Errc::unsupported,
                   fmt::format("{} {} was installed, and so needs parts of equal size",
                               name(call.collective), wanted));
+    if (is_ragged(call) && own->second.ranks.front().by_reference)
+      throw Error(Errc::unsupported,
+                  fmt::format("{} {} reads other ranks' memory, and so needs parts of equal size",
+                              name(call.collective), wanted));
     if (!key.shared && uses(own->second, Op::gather_reduce_all))
       throw Error(Errc::unsupported, fmt::format("{} {} needs buffers of alloc_shared()",
                                                  name(call.collective), wanted));

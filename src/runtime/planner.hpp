@@ -81,6 +81,11 @@ class Planner {
     bool shared_is_faster = false;  // where buffers lie in memory that all share, there is no trial
   };
 
+  struct Predicted {
+    const Algorithm* algorithm;
+    double us;
+  };
+
   Planned& find(const Call& call);
   [[nodiscard]] Key key_of(const Call& call) const noexcept;
   void check(const Call& call) const;
@@ -96,8 +101,8 @@ class Planner {
   [[nodiscard]] const Algorithm& choose(const Call& call) const;
   [[nodiscard]] static Kind kind_of(const Call& call) noexcept;
   [[nodiscard]] bool takes_part(const Call& call) const noexcept;
-  [[nodiscard]] std::vector<const Algorithm*> neutral(
-      const Call& call, const std::vector<const Algorithm*>& fitting) const;
+  [[nodiscard]] std::vector<const Algorithm*> neutral(const Call& call,
+                                                      std::span<const Predicted> fitting) const;
   [[nodiscard]] Tried make_trial(const Call& call) const;
   [[nodiscard]] const Trial* known_trial(const Call& call) const;
   Trial* trial_for(const Call& call);

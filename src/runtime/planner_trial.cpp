@@ -1,8 +1,10 @@
 // What of the planner is about trials: which calls take part, which algorithms, and the plans.
+#include <algorithm>
 #include <array>
 #include <utility>
 
 #include "runtime/planner.hpp"
+#include "transport/board.hpp"
 #include "transport/descriptor.hpp"
 
 namespace sinew {
@@ -36,25 +38,26 @@ std::size_t Planner::KindHash::operator()(const Kind& kind) const noexcept { ret
 // Answers alike on all ranks. Where there is nothing to move, there is nothing to win.
 bool Planner::takes_part(const Call& call) const noexcept {
   if (trial_calls_ == 0 || !wanted_algorithm(call).empty()) return false;
-  if (is_ragged(call))
-    return call.collective == Collective::allgather ||
-           call.collective == Collective::reduce_scatter;
+  if (is_ragged(call) && call.collective != Collective::allgather &&
+      call.collective != Collective::reduce_scatter)
+    return false;
   if (!tries_any_) return large_bytes(call) >= kLeastNeutralBytes;
-  return call.count > 0 || call.collective == Collective::barrier;
+  return large_bytes(call) > 0 || call.collective == Collective::barrier;
 }
 
 // The best of each way, as long as it combines in rank order or not at all: all of them give the
 // same bits. Which algorithm is best of a way is predicted well; which way, on a machine that
 // nobody has calibrated, is not.
 std::vector<const Algorithm*> Planner::neutral(const Call& call,
-                                               const std::vector<const Algorithm*>& fitting) const {
+                                               std::span<const Predicted> fitting) const {
   std::vector<const Algorithm*> chosen;
-  if (fitting.empty() || !fitting.front()->traits.rank_order) return chosen;
-  const double limit = kMostTimesBest * predicted_us(*fitting.front(), call);
-  std::array<bool, 3> has{};
-  for (const auto* const algorithm : fitting) {
+  if (fitting.empty() || !fitting.front().algorithm->traits.rank_order) return chosen;
+  // A thread that gives up may free what another is reading, and no kernel stands between them.
+  const bool pulls = !transport_.board()->is_one_process();
+  std::array<bool, 3> has{false, false, !pulls};
+  for (const auto& [algorithm, us] : fitting) {
     auto& seen = has[static_cast<std::size_t>(way_of(*algorithm, place_for(*algorithm, call)))];
-    if (!algorithm->traits.rank_order || predicted_us(*algorithm, call) > limit || seen) continue;
+    if (seen || !algorithm->traits.rank_order || us > kMostTimesBest * fitting.front().us) continue;
     seen = true;
     chosen.push_back(algorithm);
   }
@@ -65,23 +68,25 @@ std::vector<const Algorithm*> Planner::neutral(const Call& call,
 // buffers anywhere. Where an algorithm for such memory is the fastest, all must use that, as
 // without trials, and one that does not is told.
 Planner::Tried Planner::make_trial(const Call& call) const {
-  std::vector<const Algorithm*> fitting;
+  std::vector<Predicted> fitting;
   bool shared_is_faster = false;
   for (const auto& candidate : predicted_best(call, true)) {
     if (!candidate.refused.empty()) continue;
     const auto& algorithm = find_algorithm(call.collective, candidate.algorithm);
     if (refusal(algorithm, call, false).empty())
-      fitting.push_back(&algorithm);
+      fitting.push_back({&algorithm, candidate.predicted_us});
     else
       shared_is_faster |= fitting.empty();
   }
-  const auto* const best = fitting.empty() ? nullptr : fitting.front();
-  if (!tries_any_)
-    fitting = neutral(call, fitting);
-  else if (fitting.size() > 2)
-    fitting.resize(2);
-  if (fitting.size() < 2) return {Trial(best), shared_is_faster};
-  return {Trial(fitting, trial_calls_, kind_of(call)), shared_is_faster};
+  std::vector<const Algorithm*> tried;
+  if (tries_any_)
+    for (const auto& one : std::span(fitting).first(std::min<std::size_t>(2, fitting.size())))
+      tried.push_back(one.algorithm);
+  else
+    tried = neutral(call, fitting);
+  if (tried.size() < 2)
+    return {Trial(fitting.empty() ? nullptr : fitting.front().algorithm), shared_is_faster};
+  return {Trial(tried, trial_calls_, kind_of(call)), shared_is_faster};
 }
 
 const Trial* Planner::known_trial(const Call& call) const {

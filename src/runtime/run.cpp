@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <bit>
+#include <cerrno>
 #include <cstring>
+#include <string>
 #include <utility>
 
 #include "kernel/copy.hpp"
@@ -213,11 +215,12 @@ Progress Run::publish(const BoundStep& step, std::uint64_t begin, std::uint64_t 
   // The slot was last used two passes ago; its readers must be done with it.
   if (!arrived(step, board_->writable_after())) return not_yet();
   if (step.echoed) return Progress::done;
-  board_->count_work(bytes);
-  if (bytes > 0 && !plan_->by_reference)
-    copy_bytes(slot(rank_) + step.board, source(step) + begin, bytes, streams_);
-  else
+  if (bytes == 0 || plan_->by_reference) {
     board_->expose(input_, output_);
+    return Progress::done;
+  }
+  board_->count_work(bytes);
+  copy_bytes(slot(rank_) + step.board, source(step) + begin, bytes, streams_);
   return Progress::done;
 }
 
@@ -235,14 +238,32 @@ Progress Run::gather(const BoundStep& step, std::uint64_t begin, std::uint64_t b
   return Progress::done;
 }
 
-// Out of others' own memory. What cannot be read where it lies is fetched in blocks, which are
-// still in a near cache when they are reduced.
+// Out of others' own memory. Whoever gave up has let its caller have that again, so that what was
+// read counts only if nobody has.
 Progress Run::gather_by_reference(const BoundStep& step) noexcept {
+  if (board_->is_poisoned()) return Progress::failed;
+  const auto progress = read_others(step);
+  return progress == Progress::done && board_->is_poisoned() ? Progress::failed : progress;
+}
+
+Progress Run::not_readable(int member) noexcept {
+  const int error = board_->pull_error();
+  if (error == ESRCH) return transport_->lost(member);
+  transport_->poison({Errc::system, member,
+                      "the memory of rank " + std::to_string(member) + " cannot be read by rank " +
+                          std::to_string(rank_) + ": " + std::strerror(error) +
+                          "; name an algorithm that copies it (direct)"});
+  return Progress::failed;
+}
+
+// What cannot be read where it lies is fetched in blocks, which are still in a near cache when they
+// are reduced.
+Progress Run::read_others(const BoundStep& step) noexcept {
   if (step.op == Op::gather_copy)
     return board_->pull(step.peer, step.from_output, step.remote, destination(step), step.bytes,
                         step.streaming)
                ? Progress::done
-               : transport_->lost(step.peer);
+               : not_readable(step.peer);
   const auto& group = plan_->groups[static_cast<std::size_t>(step.group)];
   for (std::uint64_t begin = 0; begin < step.bytes; begin += plan_->pulled_block) {
     const auto bytes = std::min(plan_->pulled_block, step.bytes - begin);
@@ -256,8 +277,8 @@ Progress Run::gather_by_reference(const BoundStep& step) noexcept {
           from += step.remote + begin;
         } else {
           if (!board_->pull(member, step.from_output, step.remote + begin, room, bytes, false))
-            return transport_->lost(member);
-          from = std::exchange(room, room + plan_->pulled_block);
+            return not_readable(member);
+          from = std::exchange(room, room + plan_->pulled_stride);
         }
       }
       plan_->inputs[count++] = from;

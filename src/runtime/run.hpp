@@ -72,6 +72,8 @@ class Run {
   Progress publish(const BoundStep& step, std::uint64_t begin, std::uint64_t bytes) noexcept;
   Progress gather(const BoundStep& step, std::uint64_t begin, std::uint64_t bytes) noexcept;
   [[gnu::noinline]] Progress gather_by_reference(const BoundStep& step) noexcept;
+  Progress read_others(const BoundStep& step) noexcept;
+  [[gnu::noinline]] Progress not_readable(int member) noexcept;
   void fold(const BoundStep& step, std::uint64_t begin, std::uint64_t bytes) noexcept;
   [[gnu::noinline]] void fold_everywhere(const BoundStep& step, std::uint64_t begin,
                                          std::uint64_t bytes) noexcept;

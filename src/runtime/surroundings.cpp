@@ -32,6 +32,9 @@ Surroundings surroundings_of(Transport& transport, const Options& options) {
     given.noise = {};
     given.stragglers = {};
     given.cores.switch_ps = around.network.cores.switch_ps;
+    // Older files say nothing of reading others' memory, which is not for nothing.
+    if (given.board && given.board->pull.is_free() && around.network.board)
+      given.board->pull = around.network.board->pull;
     if (is_about(given, medium)) around.network = std::move(given);
   }
   if (const Board* board = transport.board(); board != nullptr && around.network.board)

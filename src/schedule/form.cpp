@@ -73,6 +73,16 @@ Complaint board_fault(const Schedule& schedule, const Step& step) {
   return {};
 }
 
+Complaint reference_fault(const Schedule& schedule, const Step& step) {
+  if (step.op == Op::gather_reduce_all)
+    return "writes into memory that is published by reference, which can only be read";
+  if (step.op == Op::publish && step.src.count > 0 && step.src.buf == Buf::scratch)
+    return "only input and output can be published by reference";
+  if (step.op == Op::gather_copy && step.peer == schedule.rank)
+    return "reads its own memory by reference";
+  return {};
+}
+
 Complaint step_fault(const Schedule& schedule, const Step& step) {
   const auto [peer, src, dst, board] = operands_of(step.op);
   if (peer && (step.peer < 0 || step.peer >= schedule.size || step.peer == schedule.rank))
@@ -92,8 +102,9 @@ Complaint step_fault(const Schedule& schedule, const Step& step) {
     if (auto fault = range_fault(schedule, step.dst, "destination")) return fault;
   if (board)
     if (auto fault = range_fault(schedule, step.board, "board range")) return fault;
-  if (is_board_op(step.op)) return board_fault(schedule, step);
-  return {};
+  if (!is_board_op(step.op)) return {};
+  if (auto fault = board_fault(schedule, step)) return fault;
+  return schedule.by_reference ? reference_fault(schedule, step) : Complaint{};
 }
 
 // Which chunk counts the collective asks of (input, output): a rank's part is `unit` chunks.
@@ -154,11 +165,6 @@ Complaint schedule_fault(const World& world, std::size_t index) {
     const auto& step = schedule.steps[i];
     if (auto fault = step_fault(schedule, step))
       return fmt::format("step {} ({}): {}", i, name(step.op), *fault);
-    if (schedule.by_reference && step.op == Op::gather_reduce_all)
-      return fmt::format(
-          "step {} ({}): writes into memory that is published by reference, which "
-          "can only be read",
-          i, name(step.op));
     if (i > 0 && std::tie(step.round, step.channel) <
                      std::tie(schedule.steps[i - 1].round, schedule.steps[i - 1].channel))
       return fmt::format("step {} ({}): comes after a later round or channel", i, name(step.op));

@@ -186,6 +186,13 @@ class Board {
             bool streaming) noexcept;
   /// What `member` exposed, where this process can address it; null: it must be pulled.
   [[nodiscard]] const std::byte* in_sight(int member, bool output) const noexcept;
+  /// Whether some rank has given up. What was read of a member's memory before that is what the
+  /// member published: nobody who gives up returns to its caller earlier.
+  [[nodiscard]] bool is_poisoned() const noexcept;
+  /// Why the last pull() failed: an errno.
+  [[nodiscard]] int pull_error() const noexcept { return pull_error_; }
+  /// Whether others of the group are threads of this process.
+  [[nodiscard]] bool is_one_process() const noexcept;
   /// Whether every rank can read every other's private memory.
   [[nodiscard]] bool can_pull() const noexcept { return can_pull_; }
   void set_can_pull(bool can) noexcept { can_pull_ = can; }
@@ -248,6 +255,7 @@ class Board {
   std::size_t window_end_ = 0;  // and where the last one in it ended
   Want want_;
   bool can_pull_ = false;
+  int pull_error_ = 0;
   std::vector<std::uint32_t> seen_;  // position each member was last seen at
 };
 

@@ -1,0 +1,93 @@
+// Reading other ranks' own memory: what a rank has given up on is not read as if nothing had
+// happened, and schedules that would read the wrong place are refused.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <thread>
+
+#include "support/fork_ranks.hpp"
+#include "support/local_ranks.hpp"
+
+namespace sinew {
+namespace {
+
+using namespace std::chrono_literals;
+
+// The root waits until its data have been read, in vain, and has its buffer back. Who comes later
+// must not take what is there then for the message.
+TEST(ByReference, who_comes_after_the_owner_gave_up_gets_an_error) {
+  for (const auto collective :
+       {Collective::broadcast, Collective::allgather, Collective::allreduce}) {
+    const auto wrong = test::fork_ranks(
+        3,
+        [&](const test::Seat& seat) {
+          auto c = seat.join(name(collective));
+          std::vector<float> in(50'000, 7), out(3 * in.size());
+          const bool late = c.rank() == 2;
+          if (late) std::this_thread::sleep_for(1500ms);
+          const bool in_place = collective == Collective::broadcast;
+          try {
+            c.run({.collective = collective,
+                   .input = in.data(),
+                   .output = in_place ? in.data() : out.data(),
+                   .count = in.size(),
+                   .options = {.algorithm = "pull", .timeout = 300ms}});
+            seat.tell(fmt::format("{}: rank {} was told nothing", name(collective), c.rank()));
+          } catch (const Error& error) {
+            if (error.code() != Errc::timeout && !late)
+              seat.tell(fmt::format("rank {}: {}", c.rank(), error.what()));
+          }
+          std::fill(in.begin(), in.end(), -1.0F);
+          std::this_thread::sleep_for(2s);
+        },
+        test::Medium::shm);
+    EXPECT_TRUE(wrong.empty()) << wrong.front();
+  }
+}
+
+World pulled(Collective collective) { return make_world(find_algorithm(collective, "pull"), 2); }
+
+TEST(ByReference, an_installed_schedule_is_run_where_its_maps_hold) {
+  test::on_local(2, [](Communicator& c) {
+    auto world = pulled(Collective::allgather);
+    for (auto& schedule : world.ranks) schedule.name = "mine";
+    c.install(world);
+    std::vector<float> in(1000, static_cast<float>(c.rank() + 1)), out(2000);
+    c.allgather(std::span<const float>(in), std::span(out), {.algorithm = "mine"});
+    EXPECT_EQ(out.front() + out.back(), 3);
+    const std::size_t counts[] = {1000, 500};
+    in.resize(counts[c.rank()]);
+    try {
+      c.allgatherv(std::span<const float>(in), std::span(out).first(1500), counts,
+                   {.algorithm = "mine"});
+      ADD_FAILURE() << "parts of different sizes are read";
+    } catch (const Error& error) {
+      EXPECT_NE(std::string(error.what()).find("parts of equal size"), std::string::npos);
+    }
+  });
+}
+
+TEST(ByReference, what_is_published_in_pieces_is_not_read_as_one) {
+  auto world = pulled(Collective::alltoall);
+  for (auto& schedule : world.ranks) {
+    schedule.name = "pieces";
+    auto& whole = schedule.steps.front();
+    ASSERT_EQ(whole.op, Op::publish);
+    auto first = whole, second = whole;
+    first.src.count = first.board.count = 1;
+    second.src = {Buf::input, 1, 1};
+    second.board = {Buf::board, 1, 1};
+    schedule.steps.front() = first;
+    schedule.steps.insert(schedule.steps.begin() + 1, second);
+  }
+  test::on_local(2, [&](Communicator& c) {
+    c.install(world);
+    std::vector<float> in(20, static_cast<float>(c.rank())), out(20);
+    c.alltoall(std::span<const float>(in), std::span(out), {.algorithm = "pieces"});
+    EXPECT_EQ(out.front(), 0);  // each part was published by a step of its own
+    EXPECT_EQ(out.back(), 1);
+  });
+}
+
+}  // namespace
+}  // namespace sinew

@@ -3,7 +3,7 @@
 
 usage: performance_table.py [FOLDER] [--write]    (default: bench/results)
 
---write puts them between the markers in docs/performance.md instead.
+--write puts them between the folder's markers in docs/performance.md instead.
 """
 import contextlib
 import io
@@ -39,6 +39,8 @@ def cell(row):
 
 
 def table(title, results, key):
+    if not results:
+        return
     ranks = sorted({row["ranks"] for row in results})
     print(f"\n{title}\n")
     print("| | " + " | ".join(f"{r} ranks" for r in ranks) + " |")
@@ -49,6 +51,8 @@ def table(title, results, key):
 
 
 def sweep_table(title, results):
+    if not results:
+        return
     sizes = list(dict.fromkeys((row["ranks"], row["bytes"]) for row in results))
     print(f"\n{title}\n")
     print("| | " + " | ".join(f"{ranks} ranks, {size(b)}" for ranks, b in sizes) + " |")
@@ -60,6 +64,8 @@ def sweep_table(title, results):
 
 
 def sparse_table(title, results):
+    if not results:
+        return
     print(f"\n{title}\n")
     print("| ranks, density | step | worst step / median | dense: Open MPI, ours | Open MPI dense / step | items / k | received a rank |")
     print("|---" * 7 + "|")
@@ -118,9 +124,11 @@ if "--write" in sys.argv:
     text = io.StringIO()
     with contextlib.redirect_stdout(text):
         tables()
-    page = pathlib.Path(__file__).parent.parent / "docs" / "performance.md"
-    head, rest = page.read_text().split("<!-- tables: tools/performance_table.py -->")
-    tail = rest.split("<!-- end -->")[1]
-    page.write_text(f"{head}<!-- tables: tools/performance_table.py -->\n{text.getvalue()}\n<!-- end -->{tail}")
+    root = pathlib.Path(__file__).resolve().parent.parent
+    page = root / "docs" / "performance.md"
+    marker = f"<!-- tables: tools/performance_table.py {folder.resolve().relative_to(root)} -->"
+    head, rest = page.read_text().split(marker)
+    tail = rest.split("<!-- end -->", 1)[1]
+    page.write_text(f"{head}{marker}\n{text.getvalue()}\n<!-- end -->{tail}")
 else:
     tables()

@@ -204,7 +204,7 @@ void print_plain(const std::vector<Collective>& collectives) {
       "p pipelines in segments   r combines in rank order (deterministic)\n"
       "i works in place          v works with ragged parts\n"
       "needs: m shared memory  b buffers in it  2 a power of two  n several nodes\n"
-      "       e several nodes of one size\n");
+      "       e several nodes of one size  x leave to read other ranks' memory\n");
 }
 
 // Indented lines of at most 80 columns.

@@ -14,6 +14,12 @@ void publish_others(Builder& b, const Place& at) {
   if (me + 1 < size) b.publish(in(me + 1, size - me - 1), me + 1);
 }
 
+// Peers in rotated order, so that not all ranks read the same slot at once.
+template <class Visit>
+void for_others(const Place& at, Visit visit) {
+  for (int k = 1; k < at.size; ++k) visit(wrap(at.rank + k, at.size));
+}
+
 }  // namespace
 
 Schedule allreduce_direct(const Place& at) {

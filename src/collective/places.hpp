@@ -43,10 +43,4 @@ struct Fold {
 /// Memory domains: ranks of each, ascending, ordered by their first rank (the leader).
 std::vector<std::vector<int>> nodes_of(const Place& place);
 
-// Peers in rotated order, so that not all ranks read the same slot at once.
-template <class Visit>
-void for_others(const Place& at, Visit visit) {
-  for (int k = 1; k < at.size; ++k) visit(wrap(at.rank + k, at.size));
-}
-
 }  // namespace sinew

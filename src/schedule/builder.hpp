@@ -42,7 +42,6 @@ class Builder {
     return first;
   }
   void board_chunks(std::uint32_t count) { schedule_.chunks[3] = count; }
-  void by_reference() { schedule_.by_reference = true; }
   void groups(std::vector<std::vector<int>> groups) { schedule_.groups = std::move(groups); }
 
   /// Steps added from now on belong to this round (of this channel).

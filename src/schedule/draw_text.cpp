@@ -155,7 +155,7 @@ std::string draw_list(const Cells& cells, std::size_t columns,
   return out;
 }
 
-std::string_view meaning(const Step& step) {
+std::string_view meaning(const Step& step, bool by_reference) {
   if (step.op == Op::publish && step.src.count == 0) return "tell the others";
   if (step.op == Op::gather_copy && step.dst.count == 0) return "wait for the others";
   switch (step.op) {
@@ -170,11 +170,13 @@ std::string_view meaning(const Step& step) {
     case Op::reduce:
       return "combine with what is there";
     case Op::publish:
-      return "put on my board, where others can read it";
+      return by_reference ? "tell where it lies, so that others can read it there"
+                          : "put on my board, where others can read it";
     case Op::gather_copy:
-      return "read from that board";
+      return by_reference ? "read it where it lies" : "read from that board";
     case Op::gather_reduce:
-      return "combine what the boards hold, in rank order";
+      return by_reference ? "combine what all told, read where it lies, in rank order"
+                          : "combine what the boards hold, in rank order";
     case Op::gather_reduce_all:
       return "combine shared buffers and write all of them";
   }
@@ -190,7 +192,7 @@ std::string draw_legend(const World& world, const Notation& notation, const deta
     if (used.example[op] == nullptr) continue;
     const auto rank = static_cast<std::size_t>(used.example_rank[op]);
     rows.emplace_back(notation.spell(world.ranks[rank], *used.example[op]),
-                      meaning(*used.example[op]));
+                      meaning(*used.example[op], world.ranks.front().by_reference));
     text += rows.back().first + '\n';
   }
   std::string letters, names;

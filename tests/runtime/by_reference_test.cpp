@@ -5,6 +5,8 @@
 
 #include <thread>
 
+#include <sinew/verify.hpp>
+#include "schedule/builder.hpp"
 #include "support/fork_ranks.hpp"
 #include "support/local_ranks.hpp"
 
@@ -68,25 +70,35 @@ TEST(ByReference, an_installed_schedule_is_run_where_its_maps_hold) {
 }
 
 TEST(ByReference, what_is_published_in_pieces_is_not_read_as_one) {
-  auto world = pulled(Collective::alltoall);
-  for (auto& schedule : world.ranks) {
-    schedule.name = "pieces";
-    auto& whole = schedule.steps.front();
-    ASSERT_EQ(whole.op, Op::publish);
-    auto first = whole, second = whole;
-    first.src.count = first.board.count = 1;
-    second.src = {Buf::input, 1, 1};
-    second.board = {Buf::board, 1, 1};
-    schedule.steps.front() = first;
-    schedule.steps.insert(schedule.steps.begin() + 1, second);
+  World world{Collective::allgather, 0, {}};
+  for (int rank = 0; rank < 2; ++rank) {
+    const auto mine = static_cast<std::uint32_t>(2 * rank), other = 2 - mine;
+    Builder b("pieces", rank, 2, 2, 4);
+    b.board_chunks(2);
+    b.publish(in(0), 0);
+    b.publish(in(1), 1);
+    b.copy(in(0, 2), out(mine, 2));
+    b.next_round();
+    b.gather_copy(1 - rank, 0, out(other, 2));
+    b.next_round();
+    b.publish(in(0, 0), 0);
+    b.next_round();
+    b.wait_for_all();
+    world.ranks.push_back(b.finish(4));
+    world.ranks.back().by_reference = true;
   }
-  test::on_local(2, [&](Communicator& c) {
+  EXPECT_TRUE(verify(world).ok());
+  const auto errors = test::try_local(2, [&](Communicator& c) {
     c.install(world);
-    std::vector<float> in(20, static_cast<float>(c.rank())), out(20);
-    c.alltoall(std::span<const float>(in), std::span(out), {.algorithm = "pieces"});
-    EXPECT_EQ(out.front(), 0);  // each part was published by a step of its own
-    EXPECT_EQ(out.back(), 1);
+    std::vector<float> mine(20), all(40);
+    c.allgather(std::span<const float>(mine), std::span(all), {.algorithm = "pieces"});
   });
+  for (const auto& error : errors) {
+    ASSERT_TRUE(error.has_value());
+    EXPECT_NE(std::string(error->what()).find("publishes by reference in several steps"),
+              std::string::npos)
+        << error->what();
+  }
 }
 
 }  // namespace

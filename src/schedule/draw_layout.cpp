@@ -285,13 +285,15 @@ Uses uses(const StepTable& steps) {
     for (const auto& round : steps[rank]) {
       for (const Step* step : round) {
         const auto op = static_cast<std::size_t>(step->op);
-        if (seen.example[op] == nullptr) {
+        const bool moves = step->src.count + step->dst.count > 0;
+        const Step* const example = seen.example[op];
+        if (example == nullptr || (moves && example->src.count + example->dst.count == 0)) {
           seen.example[op] = step;
           seen.example_rank[op] = static_cast<int>(rank);
         }
         for (const Chunks& chunks : {step->src, step->dst, step->board})
           if (chunks.count > 0) seen.bufs[static_cast<std::size_t>(chunks.buf)] = true;
-        seen.sync = seen.sync || step->src.count + step->dst.count == 0;
+        seen.sync = seen.sync || !moves;
         seen.channels = seen.channels || step->channel > 0;
       }
     }

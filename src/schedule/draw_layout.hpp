@@ -80,7 +80,8 @@ std::string spell(const Rounds& rounds);
 
 /// What occurs in a drawing, so that its legend explains that and no more.
 struct Uses {
-  std::array<const Step*, 9> example{};  // by op: the first such step
+  std::array<const Step*, 9>
+      example{};  // by op: the first such step, one that moves data where there is one
   std::array<int, 9> example_rank{};
   std::array<bool, 4> bufs{};
   bool sync = false;      // steps that move nothing

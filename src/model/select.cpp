@@ -18,6 +18,8 @@ namespace {
 constexpr double kMostSteps = 1e6;         // of all ranks that are looked at: 0.1 s
 constexpr double kBuffered = 64 << 10;     // bytes of a message that its sender need not wait for
 constexpr double kOverlapped = 1.0 / 8.0;  // of a chain of messages, where calls overlap
+constexpr double kBeyondCaches = 64 << 20;
+constexpr double kSlowerThere = 2.2;  // slots, by what they cost where they stay in a cache
 
 double total_ps(const Cost& cost) { return static_cast<double>(cost.alpha + cost.beta); }
 
@@ -169,7 +171,11 @@ double crowded_ps(const Algorithm& algorithm, const Place& place, double bytes,
   // Calls that overlap do so through two slots, and through as many messages as there is room for.
   const double hops = depth * (overlaps ? kOverlapped : 1);
   const double reads = 2 * busiest.board_waits * (overlaps ? 0.5 : 1);
-  return all / around.cores + busiest.ps + (hops + reads) * turn;
+  const bool through_slots =
+      busiest.board_waits > 0 && !schedule_of(algorithm, place, 0).by_reference;
+  const double slower =
+      through_slots && is_beyond_caches(algorithm.collective, bytes, place.size) ? kSlowerThere : 1;
+  return slower * (all / around.cores + busiest.ps) + (hops + reads) * turn;
 }
 
 double alone_ps(const Algorithm& algorithm, const Place& place, double bytes,
@@ -229,6 +235,10 @@ std::uint32_t segments_for(const Algorithm& algorithm, std::uint64_t bytes,
   constexpr std::uint64_t kChunk = 64 << 10;
   const auto chunk = chunk_bytes > 0 ? chunk_bytes : kChunk;
   return static_cast<std::uint32_t>(std::clamp<std::uint64_t>((bytes + chunk - 1) / chunk, 1, 256));
+}
+
+bool is_beyond_caches(Collective collective, double bytes, int ranks) {
+  return collective == Collective::alltoall && bytes * ranks >= kBeyondCaches;
 }
 
 bool has_levels(std::span<const int> node_of) {

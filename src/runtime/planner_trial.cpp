@@ -18,6 +18,9 @@ constexpr std::size_t kMostTrials = 256;
 // take longer than this times the best would cost more than it can win.
 constexpr std::size_t kLeastNeutralBytes = 4096;
 constexpr double kMostTimesBest = 4;
+// Messages where ranks share cores: they return as ranks get their turns, so that a call says
+// little about what all of them take; only what is predicted to be about as fast may win by that.
+constexpr double kMostTimesBestCrowded = 1.5;
 
 /// How bytes get from one rank to another.
 enum class Way : std::uint8_t { messages, slots, others_memory };
@@ -54,12 +57,20 @@ std::vector<const Algorithm*> Planner::neutral(const Call& call,
   if (fitting.empty() || !fitting.front().algorithm->traits.rank_order) return chosen;
   // A thread that gives up may free what another is reading, and no kernel stands between them.
   const bool pulls = !transport_.board()->is_one_process();
+  const bool crowded = transport_.size() > transport_.cores();
   std::array<bool, 3> has{false, false, !pulls};
   for (const auto& [algorithm, us] : fitting) {
-    auto& seen = has[static_cast<std::size_t>(way_of(*algorithm, place_for(*algorithm, call)))];
-    if (seen || !algorithm->traits.rank_order || us > kMostTimesBest * fitting.front().us) continue;
+    const auto way = way_of(*algorithm, place_for(*algorithm, call));
+    auto& seen = has[static_cast<std::size_t>(way)];
+    const double most = crowded && way == Way::messages ? kMostTimesBestCrowded : kMostTimesBest;
+    if (seen || !algorithm->traits.rank_order || us > most * fitting.front().us) continue;
     seen = true;
     chosen.push_back(algorithm);
+    // That one copy beats two where nothing stays in a cache is known; a trial, whose calls follow
+    // one another, would not show it.
+    if (crowded && is_beyond_caches(call.collective, static_cast<double>(large_bytes(call)),
+                                    transport_.size()))
+      return chosen;
   }
   return chosen;
 }

@@ -43,14 +43,24 @@ void Trial::took(int side, std::chrono::nanoseconds time) noexcept {
     times.push_back(static_cast<std::uint64_t>(std::max<std::int64_t>(time.count(), 0)));
 }
 
+// Calls that overlap are short and long by turns: only several in a row tell what one takes, and to
+// leave out the longest of them would be to believe the short ones. But in the longest turns
+// something happened that has nothing to do with them.
 void Trial::fill_times() noexcept {
+  const auto in_a_row = static_cast<std::size_t>(std::max(1, block_ - 1));  // that are timed
   for (std::size_t side = 0; side < count_; ++side) {
     auto& times = took_ns_[side];
-    if (times.empty()) continue;
-    // Calls that overlap are short and long by turns, so that a median says little; but the longest
-    // met something that has nothing to do with them.
+    const auto turns = times.size() / in_a_row;
+    if (turns == 0) continue;
+    for (std::size_t turn = 0; turn < turns; ++turn) {
+      const auto first = times.begin() + static_cast<std::ptrdiff_t>(turn * in_a_row);
+      times[turn] =
+          std::accumulate(first, first + static_cast<std::ptrdiff_t>(in_a_row), std::uint64_t{0}) /
+          in_a_row;
+    }
+    times.resize(turns);
     std::sort(times.begin(), times.end());
-    const auto counted = times.size() - (times.size() + 2) / 4;
+    const auto counted = turns - (turns + 2) / 4;
     times_[side] =
         std::accumulate(times.begin(), times.begin() + static_cast<std::ptrdiff_t>(counted),
                         std::uint64_t{0}) /

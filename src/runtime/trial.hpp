@@ -58,7 +58,7 @@ class Trial {
   void ask() noexcept { phase_ = Phase::waits; }
   /// How the exchange of times is announced: as the end of what these calls began.
   [[nodiscard]] const OpDescriptor& exchange() const noexcept { return exchange_; }
-  /// What is exchanged: this rank's means without the longest quarter, once all turns are done;
+  /// What is exchanged: this rank's means without the longest quarter of turns, once all are done;
   /// then the largest of all ranks.
   [[nodiscard]] std::span<std::uint64_t, kMostTried> times() noexcept { return times_; }
   void fill_times() noexcept;

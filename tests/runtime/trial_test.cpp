@@ -149,6 +149,23 @@ TEST(Trial,
   EXPECT_EQ(trial.measured_us("ring"), 0.05);
 }
 
+// By turns 1 and 90, and always 40: the first takes longer, whatever the shortest calls say.
+TEST(Trial, of_calls_that_overlap_judges_by_several_in_a_row) {
+  const auto& ring = find_algorithm(Collective::allreduce, "ring");
+  const auto& flat = find_algorithm(Collective::allreduce, "flat");
+  Trial trial(std::array{&ring, &flat}, 24, {});
+  for (int i = 0; trial.has_turns(); ++i) {
+    if (trial.turn_counts())
+      trial.took(trial.turn(),
+                 std::chrono::microseconds(trial.turn() == 0 ? (i % 3 == 0 ? 90 : 30) : 40));
+    trial.take_turn();
+  }
+  trial.fill_times();
+  trial.judge();
+  EXPECT_EQ(trial.winner(), &flat);
+  EXPECT_EQ(trial.measured_us("ring"), 50);
+}
+
 TEST(Trial, keeps_to_the_prediction_unless_another_was_faster_by_a_tenth) {
   const auto& ring = find_algorithm(Collective::allreduce, "ring");
   const auto& flat = find_algorithm(Collective::allreduce, "flat");
@@ -294,42 +311,62 @@ TEST(Trials, of_parts_of_different_sizes_begin_when_those_come_again) {
 
 // Nobody asked: what takes part then gives the same bits, and another way of moving them.
 TEST(Trials, unasked_are_of_algorithms_with_the_same_bits) {
-  for (const int size : {2, 3}) {
-    std::vector<Ran> ran(static_cast<std::size_t>(size));
-    test::Complaints wrong(size);
-    test::on_local(
-        size,
-        [&](Communicator& c) {
-          c.observe(&ran[static_cast<std::size_t>(c.rank())]);
-          for (int i = 0; i < kNeutralTrialCalls + 5; ++i)
-            wrong.add(c.rank(), sum_once(c, 4000, i));
-          for (int i = 0; i < kNeutralTrialCalls + 5; ++i) {
-            std::vector<float> in(20'000, static_cast<float>(c.rank())), out(in.size() * 3);
-            c.allgather(std::span<const float>(in),
-                        std::span(out).first(in.size() * static_cast<std::size_t>(c.size())));
-          }
-          c.observe(nullptr);
-        },
-        local_trying(-1));
-    EXPECT_EQ(wrong.text(), "");
-    const auto& names = ran[0].names;
-    for (const auto& rank : ran) ASSERT_EQ(rank.names, names);
-    ASSERT_EQ(names.size(), 2U * (kNeutralTrialCalls + 6));
-    const auto half = names.begin() + kNeutralTrialCalls + 6;
-    for (const auto& [from, collective] :
-         {std::pair{names.begin(), Collective::allreduce}, {half, Collective::allgather}}) {
-      std::set<std::string> tried(from, from + kNeutralTrialCalls);
-      EXPECT_GE(tried.size(), 2U);
-      for (const auto& name : tried)
-        EXPECT_TRUE(find_algorithm(collective, name).traits.rank_order) << name;
-      EXPECT_EQ(from[kNeutralTrialCalls], "times");
-      EXPECT_EQ(std::set<std::string>(from + kNeutralTrialCalls + 1, from + kNeutralTrialCalls + 6)
-                    .size(),
-                1U);
-    }
-    // Threads do not read memory that another may free.
-    EXPECT_FALSE(std::set<std::string>(names.begin(), names.end()).contains("pull"));
+  const int size = 2;
+  auto setup = local_trying(-1);
+  setup.cores = size;
+  std::vector<Ran> ran(static_cast<std::size_t>(size));
+  test::Complaints wrong(size);
+  test::on_local(
+      size,
+      [&](Communicator& c) {
+        c.observe(&ran[static_cast<std::size_t>(c.rank())]);
+        for (int i = 0; i < kNeutralTrialCalls + 5; ++i) wrong.add(c.rank(), sum_once(c, 4000, i));
+        for (int i = 0; i < kNeutralTrialCalls + 5; ++i) {
+          std::vector<float> in(20'000, static_cast<float>(c.rank())), out(in.size() * 3);
+          c.allgather(std::span<const float>(in),
+                      std::span(out).first(in.size() * static_cast<std::size_t>(c.size())));
+        }
+        c.observe(nullptr);
+      },
+      setup);
+  EXPECT_EQ(wrong.text(), "");
+  const auto& names = ran[0].names;
+  for (const auto& rank : ran) ASSERT_EQ(rank.names, names);
+  ASSERT_EQ(names.size(), 2U * (kNeutralTrialCalls + 6));
+  const auto half = names.begin() + kNeutralTrialCalls + 6;
+  for (const auto& [from, collective] :
+       {std::pair{names.begin(), Collective::allreduce}, {half, Collective::allgather}}) {
+    std::set<std::string> tried(from, from + kNeutralTrialCalls);
+    EXPECT_GE(tried.size(), 2U);
+    for (const auto& name : tried)
+      EXPECT_TRUE(find_algorithm(collective, name).traits.rank_order) << name;
+    EXPECT_EQ(from[kNeutralTrialCalls], "times");
+    EXPECT_EQ(
+        std::set<std::string>(from + kNeutralTrialCalls + 1, from + kNeutralTrialCalls + 6).size(),
+        1U);
   }
+  // Threads do not read memory that another may free.
+  EXPECT_FALSE(std::set<std::string>(names.begin(), names.end()).contains("pull"));
+}
+
+// Where ranks share a core, a call by messages returns when its rank has its turn, which says
+// little.
+TEST(Trials, unasked_are_without_messages_where_ranks_share_cores) {
+  auto setup = local_trying(-1);
+  setup.cores = 1;
+  Ran ran;
+  test::on_local(
+      3,
+      [&](Communicator& c) {
+        if (c.rank() == 0) c.observe(&ran);
+        std::vector<float> in(300'000, static_cast<float>(c.rank())), out(in.size() * 3);
+        for (int i = 0; i < kNeutralTrialCalls + 3; ++i)
+          c.allgather(std::span<const float>(in), std::span(out));
+        if (c.rank() == 0) c.observe(nullptr);
+      },
+      setup);
+  EXPECT_EQ(std::set<std::string>(ran.names.begin(), ran.names.end()),
+            std::set<std::string>{"direct"});
 }
 
 TEST(Trials, unasked_are_of_every_way_to_move_bytes_between_processes) {

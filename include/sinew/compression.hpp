@@ -15,7 +15,7 @@
 namespace sinew {
 
 /// What happens when some rank's gradient has a NaN or an infinity: the same on all ranks, in the
-/// same step. The residual never keeps one.
+/// same step. The residual never keeps one (but see AccumulatedGradient).
 enum class NonFinite : std::uint8_t {
   propagate,  // the result has it: that step is a dense one
   skip,       // the result is zero and the residual as before: as if the step had not been
@@ -32,6 +32,49 @@ struct CompressionOptions {
   NonFinite non_finite = NonFinite::propagate;
   bool measure = false;                        // quality figures; costs a dense allreduce a step
   std::map<std::string, double> parameters{};  // of the scheme, by name
+};
+
+/// A gradient that is added where what earlier steps left of it lies, as autograd adds to a
+/// gradient that is there already: no pass brings the two together, clears the one or writes a
+/// result as long as they are, and memory is what a sparse step is made of. Between two steps
+/// whoever computes adds to `sum`, which begins as 0 and outlives this.
+///
+/// There is no way back to what was kept before a gradient was added: NonFinite::skip is refused,
+/// and after NonFinite::error `sum` holds what came in.
+class AccumulatedGradient final : public FarGradient {
+ public:
+  explicit AccumulatedGradient(std::span<float> sum);
+  ~AccumulatedGradient() override;
+
+  /// The mean (or sum) over ranks that the last step gave, elsewhere 0; until the next step, and
+  /// while its compressor lives. `sum` has what was not sent. Nothing after a step that failed.
+  [[nodiscard]] const Items& result() const noexcept { return result_; }
+  /// Or that step was a dense one: its result is in `sum`, to be cleared by whoever has used it.
+  [[nodiscard]] bool was_dense() const noexcept { return was_dense_; }
+  /// Either of them, as a whole vector.
+  void write_result(std::span<float> to) const;
+  /// What is kept between two steps, for Compressor::save(); empty after a dense one.
+  [[nodiscard]] std::span<const float> kept() const noexcept {
+    return was_dense_ ? std::span<const float>() : sum_;
+  }
+
+  [[nodiscard]] bool can_forget() const noexcept override { return false; }
+  [[nodiscard]] std::size_t elements() const override { return sum_.size(); }
+  Chosen choose(std::uint64_t most) override;
+  std::span<float> fetch() override;
+  void take(std::span<const std::uint32_t> indices) override;
+  void commit(const Items& result) override;
+  void store() override;
+  void roll_back(ErrorFeedback::Keep keep) override;
+  void clear_gradient() override;
+  void keep(std::span<const float> kept) override;
+
+ private:
+  struct Memory;
+  std::span<float> sum_;
+  std::unique_ptr<Memory> memory_;
+  Items result_;
+  bool was_dense_ = false;
 };
 
 /// The allreduce of one flat gradient (a bucket), step after step. Ranks construct it together,
@@ -55,7 +98,8 @@ class Compressor {
   const StepReport& allreduce(std::span<float> gradient);
   /// The same for a gradient that stays where it is, with its residual; it comes to the host in
   /// dense steps only. The bits are those of the other form. Throws Error{unsupported} where the
-  /// scheme cannot do that (SchemeInfo::far), or quality is to be measured.
+  /// scheme cannot do that (SchemeInfo::far), quality is to be measured, or a step may have to be
+  /// forgotten (NonFinite::skip) and the gradient cannot.
   const StepReport& allreduce(FarGradient& gradient);
 
   [[nodiscard]] const SchemeInfo& scheme() const noexcept;
@@ -66,6 +110,11 @@ class Compressor {
   /// ones into one State and load each of the new ones from it.
   void save(State& state) const;
   void load(const State& state);
+  /// The same where the gradient keeps the residual: `kept` is what it has.
+  void save(State& state, std::span<const float> kept) const;
+  /// Gives the gradient what was loaded, or left by steps on the host. The next step would, but
+  /// then it has been added to; and what is added in another order may have other bits.
+  void hand_over(FarGradient& gradient);
 
  private:
   struct Impl;

@@ -108,6 +108,9 @@ class ErrorFeedback {
   /// Error{invalid_argument} where a tensor is missing or has another size, and changes nothing.
   void save(State& state) const;
   void load(const State& state);
+  /// The same for what is kept elsewhere; empty: nothing is.
+  static void save(const std::vector<TensorSpec>& layout, std::span<const float> kept,
+                   State& state);
 
  private:
   struct Memory;
@@ -120,9 +123,9 @@ class ErrorFeedback {
   bool in_step_ = false;
 };
 
-/// A gradient with its residual, in memory that only its owner can touch, such as a GPU's: what a
-/// scheme that selects asks of it, so that no more than what is sent comes to the host. A step
-/// begins with choose() or fetch(), and ends with commit(), store() or roll_back().
+/// A gradient with its residual, kept by somebody else, such as in the memory of a GPU: what a
+/// scheme that selects asks of it, so that no more than what is sent has to pass through its hands.
+/// A step begins with choose() or fetch(), and ends with commit(), store() or roll_back().
 class FarGradient {
  public:
   FarGradient() = default;
@@ -139,14 +142,20 @@ class FarGradient {
     bool finite = true;  // whether all elements are, not only the chosen
   };
   [[nodiscard]] virtual std::size_t elements() const = 0;
+  /// Whether roll_back(Keep::before) brings back what was kept before the step; where it does not,
+  /// all is kept.
+  [[nodiscard]] virtual bool can_forget() const noexcept { return true; }
   /// Of gradient + kept the largest by magnitude: exactly min(most, nonzeros) where all are finite,
   /// ties by lowest index. Valid until the step ends.
   virtual Chosen choose(std::uint64_t most) = 0;
   /// All of gradient + kept, in memory of the host that is valid until the step ends.
   virtual std::span<float> fetch() = 0;
 
-  /// The gradient becomes `result`, and 0 elsewhere. All is kept but what was `sent`.
-  virtual void commit(const Items& result, std::span<const std::uint32_t> sent) = 0;
+  /// These elements were sent as they are, and will not be kept. Several calls, in ascending order,
+  /// and then commit().
+  virtual void take(std::span<const std::uint32_t> indices) = 0;
+  /// The gradient becomes `result`, which stays where it is until the next step, and 0 elsewhere.
+  virtual void commit(const Items& result) = 0;
   /// The gradient becomes what fetch() gave, as it is now. Nothing is kept.
   virtual void store() = 0;
   /// The gradient is unspecified. Does nothing outside of a step.

@@ -1,5 +1,6 @@
 // `sinew bench sparse`: compressed allreduce beside the dense one, ours and a peer's.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <map>
@@ -54,6 +55,8 @@ std::optional<int> parse_sparse(SparseOptions& o, int argc, char** argv) {
   app.add_option("--gradient", o.sparse.gradient,
                  "a real gradient: .npy (f32) or raw f32; ranks and steps vary it by a random "
                  "factor for each element");
+  app.add_flag("--accumulated", o.sparse.accumulated,
+               "gradients are added where the residual lies, before the step, as training does");
   app.add_option("--non-finite", o.non_finite, "propagate, skip or error")->capture_default_str();
   app.add_option("--rounds", o.rounds, "rounds; every contender has a turn in each")
       ->capture_default_str()
@@ -93,6 +96,13 @@ std::vector<std::string> schemes_of(const SparseOptions& o) {
       names.emplace_back(find_scheme(word).name);
   }
   return names;
+}
+
+std::string list_of_far() {
+  std::vector<std::string_view> names;
+  for (const auto& scheme : schemes())
+    if (scheme.far) names.push_back(scheme.name);
+  return fmt::format("{}", fmt::join(names, ", "));
 }
 
 struct SparseRow {
@@ -207,6 +217,7 @@ nlohmann::ordered_json to_json(const SparseOptions& o, const SparseRow& row) {
   json["ranks"] = row.ranks;
   json["elements"] = row.elements;
   json["transport"] = o.setup.transport;
+  json["accumulated"] = o.sparse.accumulated;
   json["step_ms_p50"] = median(row.steps_ms);
   json["step_ms_max"] = *std::max_element(row.steps_ms.begin(), row.steps_ms.end());
   json["dense_ms_p50"] = median(row.dense_ms);
@@ -287,6 +298,7 @@ void print_table(const SparseOptions& o, const std::vector<SparseRow>& rows) {
   }
   fmt::print("# {} elements, density {}, over {}; {} rounds of {} steps, medians\n",
              rows.front().elements, o.sparse.options.density, o.setup.transport, o.rounds, o.steps);
+  if (o.sparse.accumulated) fmt::print("# gradients were added to the residual before the step\n");
   fmt::print("# a step, and a dense allreduce of the same gradient\n{}", steps.text());
   fmt::print("# what a rank gets, and what it is worth beside the dense result\n{}", worth.text());
   fmt::print("# where a rank's step goes, ms (wire includes waiting for others)\n{}", parts.text());
@@ -302,8 +314,18 @@ int run_bench_sparse(int argc, char** argv) {
   auto elements = parse_bytes(o.elements);  // the same suffixes
   if (!o.sparse.gradient.empty()) elements = read_gradient(o.sparse.gradient).size();
   if (elements == 0) throw Error(Errc::invalid_argument, "--elements 0: nothing to send");
-  for (const auto& name : names)  // what is wrong is said before anything starts
-    Parameters(find_scheme(name).parameters, o.sparse.options.parameters);
+  // What is wrong is said before anything starts.
+  if (o.sparse.accumulated && o.sparse.options.non_finite == NonFinite::skip)
+    throw Error(Errc::unsupported,
+                "--accumulated: what was added to the residual cannot be skipped again; use "
+                "--non-finite propagate or error");
+  for (const auto& name : names) {
+    (void)Parameters(find_scheme(name).parameters, o.sparse.options.parameters);
+    if (o.sparse.accumulated && !find_scheme(name).far)
+      throw Error(Errc::unsupported,
+                  fmt::format("--accumulated: {} takes gradients and residuals apart; {} can", name,
+                              list_of_far()));
+  }
   std::vector<SparseRow> rows;
   for (const int size : ranks)
     for (const auto& name : names) rows.push_back(SparseRun(o, name, size, elements).play());

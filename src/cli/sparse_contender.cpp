@@ -10,6 +10,7 @@
 #include <sstream>
 
 #include "cli/sparse_gradient.hpp"
+#include "kernel/large_buffer.hpp"
 #include "measure/measure.hpp"
 
 namespace sinew {
@@ -39,9 +40,19 @@ class SparseContender final : public bench::Contender {
         std::make_unique<SparseGradient>(data_.size(), communicator_.rank(), setup_.gradient);
     compressor_ = std::make_unique<Compressor>(communicator_, find_scheme(setup_.scheme),
                                                data_.size(), setup_.options);
+    if (!setup_.accumulated) return;
+    sum_ = LargeBuffer<float>(data_.size());
+    std::fill(sum_.all().begin(), sum_.all().end(), 0.0F);
+    place_ = std::make_unique<AccumulatedGradient>(sum_.all());
   }
-  void rewrite(const bench::Buffers&) override { gradient_->write(data_, compressor_->steps()); }
-  void run() override { note(compressor_->allreduce(data_)); }
+  void rewrite(const bench::Buffers&) override {
+    gradient_->write(data_, compressor_->steps());
+    if (place_ && place_->was_dense()) std::fill(sum_.all().begin(), sum_.all().end(), 0.0F);
+    for (std::size_t i = 0; i < sum_.size(); ++i) sum_.data()[i] += data_[i];
+  }
+  void run() override {
+    note(place_ ? compressor_->allreduce(*place_) : compressor_->allreduce(data_));
+  }
 
   /// The checked step comes after a few others, so that there is a residual.
   void fill(const bench::Case&, bench::Seat, const bench::Buffers& buffers) override {
@@ -49,19 +60,19 @@ class SparseContender final : public bench::Contender {
       rewrite(buffers);
       run();
     }
+    came_in_ = kept();
     rewrite(buffers);
-    const auto kept = compressor_->feedback().kept();
-    came_in_.assign(data_.begin(), data_.end());
     double kept_norm = 0, norm = 0;
-    for (std::size_t i = 0; i < kept.size(); ++i) {
-      kept_norm += double{kept[i]} * kept[i];
+    for (std::size_t i = 0; i < data_.size(); ++i) {
+      kept_norm += double{came_in_[i]} * came_in_[i];
       norm += double{data_[i]} * data_[i];
-      came_in_[i] += kept[i];
+      came_in_[i] += data_[i];
     }
     remark_.residual_over_gradient = norm > 0 ? std::sqrt(kept_norm / norm) : 0;
   }
 
   std::uint64_t count_wrong(const bench::Case&, bench::Seat, const bench::Buffers&) override {
+    if (place_) place_->write_result(data_);
     auto dense = came_in_;
     communicator_.allreduce(std::span(dense), setup_.options.op);
     double apart = 0, product = 0, ours = 0, theirs = 0;
@@ -90,10 +101,18 @@ class SparseContender final : public bench::Contender {
   }
 
  private:
+  /// Of all elements; nothing may be kept after a dense step, or ever.
+  [[nodiscard]] std::vector<float> kept() const {
+    const auto there = place_ ? place_->kept() : compressor_->feedback().kept();
+    std::vector<float> all(there.begin(), there.end());
+    all.resize(data_.size());
+    return all;
+  }
+
   // What a rank no longer keeps, added up in rank order, must be the result: bit for bit, or where
   // the scheme adds in another order, but for rounding.
   std::uint64_t not_conserved() {
-    const auto kept = compressor_->feedback().kept();
+    const auto kept = this->kept();
     std::uint64_t wrong = 0;
     std::vector<float> sent(data_.size()), amounts(data_.size());
     for (std::size_t i = 0; i < sent.size(); ++i) {
@@ -130,6 +149,8 @@ class SparseContender final : public bench::Contender {
   std::span<float> data_;
   std::unique_ptr<SparseGradient> gradient_;
   std::unique_ptr<Compressor> compressor_;
+  LargeBuffer<float> sum_;  // residual and gradient in one, where asked for
+  std::unique_ptr<AccumulatedGradient> place_;
   std::vector<float> came_in_;
   SparseRemark remark_;
   double steps_ = 0, bytes_ = 0, density_ = 0;

@@ -11,7 +11,8 @@ namespace sinew {
 struct SparseSetup {
   std::string scheme = "oktopk";
   CompressionOptions options;
-  std::string gradient;  // a file, or ""
+  std::string gradient;      // a file, or ""
+  bool accumulated = false;  // gradients are added where the residual lies, before the step
 };
 
 /// What a rank tells after a turn: about its steps so far, all but the first.

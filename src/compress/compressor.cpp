@@ -205,11 +205,12 @@ struct Compressor::Impl {
     report.items = 0;
   }
 
-  [[noreturn]] void refuse_non_finite() const {
+  [[noreturn]] void refuse_non_finite(bool forgotten = true) const {
     throw Error(Errc::invalid_argument,
                 fmt::format("rank {}, step {} of {}: a gradient has a NaN or an infinity; the "
-                            "residual is as before the step",
-                            communicator.rank(), step, info.name),
+                            "residual is {}",
+                            communicator.rank(), step, info.name,
+                            forgotten ? "as before the step" : "what came in"),
                 {.rank = communicator.rank()});
   }
 
@@ -232,7 +233,7 @@ struct Compressor::Impl {
 
   // What the scheme can do with a gradient that is elsewhere; all the rest is done on the host.
   void run(FarGradient& gradient) {
-    if (!feedback.kept().empty()) take_over(gradient);
+    hand_over(gradient);
     const bool warms_up = step < options.dense_steps;
     auto outcome = Outcome::dense;
     if (!warms_up) {
@@ -250,13 +251,13 @@ struct Compressor::Impl {
       return;
     }
     gradient.roll_back(ErrorFeedback::Keep::before);
-    if (options.non_finite == NonFinite::error) refuse_non_finite();
+    if (options.non_finite == NonFinite::error) refuse_non_finite(gradient.can_forget());
     gradient.clear_gradient();
     note_skipped();
   }
 
-  // Loaded from a state, or left by steps on the host.
-  void take_over(FarGradient& gradient) {
+  void hand_over(FarGradient& gradient) {
+    if (feedback.kept().empty()) return;
     gradient.keep(feedback.kept());
     feedback = empty_feedback(feedback.layout(), options);
   }
@@ -312,6 +313,10 @@ const StepReport& Compressor::allreduce(FarGradient& gradient) {
   if (!impl.info.far || impl.options.measure)
     throw Error(Errc::unsupported, fmt::format("{} needs gradients on the host{}", impl.info.name,
                                                impl.info.far ? " to measure their quality" : ""));
+  if (impl.options.non_finite == NonFinite::skip && !gradient.can_forget())
+    throw Error(Errc::unsupported,
+                "a gradient that is added to what was kept cannot be forgotten again: with it, a "
+                "NaN is an error or propagates, and no step is skipped");
   impl.begin_report();
   try {
     impl.run(gradient);
@@ -327,10 +332,17 @@ const SchemeInfo& Compressor::scheme() const noexcept { return impl_->info; }
 const ErrorFeedback& Compressor::feedback() const noexcept { return impl_->feedback; }
 std::uint64_t Compressor::steps() const noexcept { return impl_->step; }
 
-void Compressor::save(State& state) const {
+void Compressor::save(State& state) const { save(state, impl_->feedback.kept()); }
+
+void Compressor::save(State& state, std::span<const float> kept) const {
   state.put(std::string(kStepName), std::span<const std::uint64_t>(&impl_->step, 1));
-  impl_->feedback.save(state);
+  ErrorFeedback::save(impl_->feedback.layout(), kept, state);
   impl_->scheme->save(state);
+}
+
+void Compressor::hand_over(FarGradient& gradient) {
+  impl_->check_elements(gradient.elements());
+  impl_->hand_over(gradient);
 }
 
 void Compressor::load(const State& state) {

@@ -157,12 +157,21 @@ void ErrorFeedback::clear() {
   in_step_ = false;
 }
 
-void ErrorFeedback::save(State& state) const {
-  const std::vector<float> nothing(kept_ ? 0 : elements_);
-  auto rest = kept_ ? kept() : std::span<const float>(nothing);
-  for (const auto& tensor : layout_) {
-    state.put(residual_name(tensor), rest.first(tensor.elements()));
-    rest = rest.subspan(tensor.elements());
+void ErrorFeedback::save(State& state) const { save(layout_, kept(), state); }
+
+void ErrorFeedback::save(const std::vector<TensorSpec>& layout, std::span<const float> kept,
+                         State& state) {
+  std::vector<float> nothing;
+  auto rest = kept;
+  for (const auto& tensor : layout) {
+    const auto elements = tensor.elements();
+    if (kept.empty()) {
+      nothing.resize(std::max(nothing.size(), elements));
+      state.put(residual_name(tensor), std::span<const float>(nothing).first(elements));
+    } else {
+      state.put(residual_name(tensor), rest.first(elements));
+      rest = rest.subspan(elements);
+    }
   }
 }
 

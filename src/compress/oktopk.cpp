@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <numeric>
 #include <vector>
@@ -26,6 +27,7 @@ namespace {
 constexpr std::string_view kRegionsName = "oktopk/regions";
 // Owners who got more than this times their share of items: regions are cut again.
 constexpr double kSkewed = 1.25;
+constexpr std::uint32_t kMarks = 16384;
 
 class ByteBuffer {
  public:
@@ -83,6 +85,7 @@ class OkTopk final : public Scheme {
   // Those of another rank count or another gradient are of no use: the next step cuts new ones.
   void load(const State& state) override {
     const auto words = state.get<std::uint64_t>(kRegionsName);
+    threshold_ = {};  // where the search for it begins is the same on all ranks
     age_ = 0;
     if (words.size() != 2 + ranks_ + 1 || words[0] != elements_) return;
     regions_.assign(words.begin() + 2, words.end());
@@ -136,11 +139,17 @@ class OkTopk final : public Scheme {
           std::lower_bound(chosen.indices.begin() + static_cast<std::ptrdiff_t>(begin),
                            chosen.indices.end(), regions_[owner + 1]) -
           chosen.indices.begin());
-      sizes_[owner] = encode_items(chosen.indices.subspan(begin, end - begin),
-                                   chosen.values.subspan(begin, end - begin),
+      const SparseItems theirs{chosen.indices.subspan(begin, end - begin),
+                               chosen.values.subspan(begin, end - begin)};
+      begin = end;
+      sizes_[owner] = 0;
+      if (owner == static_cast<std::size_t>(x.rank())) {
+        mine_ = theirs;
+        continue;
+      }
+      sizes_[owner] = encode_items(theirs.indices, theirs.values,
                                    static_cast<std::uint32_t>(regions_[owner]), at);
       at += sizes_[owner];
-      begin = end;
     }
   }
 
@@ -149,14 +158,15 @@ class OkTopk final : public Scheme {
     const auto timed = x.time(Part::reduce);
     const auto me = static_cast<std::size_t>(x.rank());
     lists_.clear();
-    received_ = 0;
+    received_ = mine_.indices.size();
     const auto* at = incoming_.data();
     for (std::size_t rank = 0; rank < ranks_; at += their_sizes_[rank++]) {
+      if (rank == me) continue;
       lists_.emplace_back(std::span(at, their_sizes_[rank]), regions_[me], regions_[me + 1],
                           static_cast<int>(rank));
       received_ += lists_.back().items();
     }
-    sums_.add(lists_);
+    sums_.add(lists_, {mine_, me});
   }
 
   // Of all owners' sums the k largest stay.
@@ -246,37 +256,56 @@ class OkTopk final : public Scheme {
     indices_.reserve(items);
     values_.reserve(items);
     std::size_t count = 0;
-    for_each_message([&](ItemReader& message) {
+    const auto me = static_cast<std::size_t>(x.rank());
+    for_each_message([&](ItemReader& message, std::size_t block) {
       if (message.items() > items - count)
         throw Error(Errc::invalid_argument, "oktopk: owners sent more items than they announced");
       if (count > 0 && message.index() <= indices_.data()[count - 1])
         throw Error(Errc::invalid_argument, "oktopk: owners sent items that do not ascend");
-      message.read_rest(indices_.data() + count, values_.data() + count);
+      if (block == me && !balanced_) {
+        const auto mine = sums_.items();
+        std::copy(mine.indices.begin(), mine.indices.end(), indices_.data() + count);
+        std::copy(mine.values.begin(), mine.values.end(), values_.data() + count);
+      } else {
+        message.read_rest(indices_.data() + count, values_.data() + count);
+      }
       count += message.items();
     });
     const std::span<const std::uint32_t> indices(indices_.data(), count);
+    const float divisor = x.divisor();  // asked for once, so that the loop is one of vectors
+    const SparseItems result{indices, {values_.data(), count}};
     if (x.far != nullptr) {
-      for (std::size_t i = 0; i < count; ++i) values_.data()[i] /= x.divisor();
-      return x.far->commit({indices, {values_.data(), count}}, both(chosen, indices));
+      for (float& value : std::span(values_.data(), count)) value /= divisor;
+      for_each_sent(chosen, indices, [&](auto sent) { x.far->take(sent); });
+      return x.far->commit({result.indices, result.values});
     }
-    write_sparse(x.gradient, {indices, {values_.data(), count}}, x.divisor());
-    x.feedback.take(both(chosen, indices));
+    write_sparse(x.gradient, result, divisor);
+    for_each_sent(chosen, indices, [&](auto sent) { x.feedback.take(sent); });
     x.feedback.commit();
   }
 
-  /// What came out and was chosen here: that is what this rank sent.
-  std::span<const std::uint32_t> both(std::span<const std::uint32_t> chosen,
-                                      std::span<const std::uint32_t> result) {
-    is_chosen_.resize(elements_ / 64 + 1);
-    for (const auto index : chosen) is_chosen_[index / 64] |= std::uint64_t{1} << index % 64;
-    sent_.resize(result.size() + 1);  // every index is stored, not every one stays
-    std::size_t count = 0;
-    for (const auto index : result) {
-      sent_[count] = index;
-      count += is_chosen_[index / 64] >> index % 64 & 1;
+  /// What came out and was chosen here, block by block: that is what this rank sent. Both ascend;
+  /// marks are bytes in the nearest cache, because a bit would have to wait for the one set before
+  /// it.
+  template <class Visit>
+  void for_each_sent(std::span<const std::uint32_t> chosen, std::span<const std::uint32_t> result,
+                     Visit visit) {
+    sent_.resize(kMarks + 1);  // every index is stored, not every one stays
+    std::size_t c = 0, r = 0;
+    while (c < chosen.size() && r < result.size()) {
+      const auto begin = std::max(chosen[c], result[r]);
+      while (c < chosen.size() && chosen[c] < begin) ++c;
+      while (r < result.size() && result[r] < begin) ++r;
+      const auto first = c;
+      for (; c < chosen.size() && chosen[c] - begin < kMarks; ++c) marks_[chosen[c] - begin] = 1;
+      std::size_t count = 0;
+      for (; r < result.size() && result[r] - begin < kMarks; ++r) {
+        sent_[count] = result[r];
+        count += marks_[result[r] - begin];
+      }
+      for (auto i = first; i < c; ++i) marks_[chosen[i] - begin] = 0;
+      visit(std::span<const std::uint32_t>(sent_).first(count));
     }
-    for (const auto index : chosen) is_chosen_[index / 64] = 0;
-    return std::span(sent_).first(count);
   }
 
   // Messages come in the order of owners; a balanced block may hold those of several, and one
@@ -293,8 +322,8 @@ class OkTopk final : public Scheme {
         ItemReader reader(rest, regions_[whose], regions_[whose + 1], static_cast<int>(block),
                           balanced_);
         left -= std::min<std::uint64_t>(left, reader.items());
-        visit(reader);
-        rest = reader.rest();
+        visit(reader, block);
+        rest = balanced_ ? reader.rest() : std::span<const std::byte>();
       }
     }
   }
@@ -312,8 +341,9 @@ class OkTopk final : public Scheme {
   ByteBuffer outgoing_, incoming_, block_;
   LargeBuffer<std::uint32_t> indices_;  // of the result
   LargeBuffer<float> values_;
-  std::vector<std::uint64_t> is_chosen_;  // a bit for each element; all 0 between steps
+  std::array<std::uint8_t, kMarks> marks_{};  // of chosen elements of a block; 0 between blocks
   std::vector<std::uint32_t> sent_;
+  SparseItems mine_;            // of my own elements those in my region
   std::uint64_t received_ = 0;  // items
   bool balanced_ = false;
   std::vector<std::uint64_t> words_, all_words_, owned_;

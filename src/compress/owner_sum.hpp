@@ -15,8 +15,14 @@ namespace sinew {
 /// follows the number of items, however wide the region.
 class OwnerSum {
  public:
+  /// A list that never travelled, and how many of the others come before it.
+  struct Own {
+    SparseItems items;
+    std::size_t position = 0;
+  };
   /// Reads the lists to their ends. A sum of exactly zero counts like any other.
-  void add(std::span<ItemReader> lists);
+  void add(std::span<ItemReader> lists) { add(lists, Own{}); }
+  void add(std::span<ItemReader> lists, const Own& own);
 
   /// Of the last add(): ascending indices and their sums; they may be changed.
   [[nodiscard]] std::span<std::uint32_t> indices() const { return {indices_.data(), count_}; }
@@ -27,6 +33,8 @@ class OwnerSum {
   void keep_largest(Magnitude least, std::uint64_t ties);
 
  private:
+  void add_block(std::span<ItemReader> lists, std::uint64_t begin);
+
   // Zeros between blocks. Zero plus a value is that value: no item is a zero.
   std::unique_ptr<TouchedBlock> block_ = std::make_unique<TouchedBlock>();
   LargeBuffer<std::uint32_t> indices_{kSelectSlack};

@@ -27,6 +27,9 @@ std::size_t select_vectors(const float*, std::size_t, Magnitude, ItemRoom, std::
   return 0;
 }
 std::size_t keep_vectors(ItemRoom, std::size_t, Magnitude, std::size_t&) { return 0; }
+std::size_t between_vectors(std::span<const float>, Magnitude, Magnitude, float*, std::size_t&) {
+  return 0;
+}
 std::size_t finite_vectors(const float*, std::size_t, bool&) { return 0; }
 
 #else
@@ -160,6 +163,34 @@ std::size_t keep_vectors(ItemRoom room, std::size_t count, Magnitude floor, std:
   return i;
 }
 
+// Few are, so that most groups of vectors are only looked at.
+std::size_t between_vectors(std::span<const float> values, Magnitude low, Magnitude width,
+                            float* to, std::size_t& found) {
+  const std::size_t lanes = hn::Lanes(F{}), group = kGroup * lanes;
+  const auto from = hn::Set(U{}, low), less = hn::Set(U{}, width);
+  const auto load = [&](std::size_t i) { return hn::LoadU(F{}, values.data() + i); };
+  const auto inside = [&](auto value) {
+    return hn::Lt(hn::Sub(hn::BitCast(U{}, magnitudes(value)), from), less);
+  };
+  std::size_t count = 0, i = 0;
+  for (; i + group <= values.size(); i += group) {
+    const auto v0 = load(i), v1 = load(i + lanes);
+    const auto v2 = load(i + 2 * lanes), v3 = load(i + 3 * lanes);
+    const auto m0 = inside(v0), m1 = inside(v1), m2 = inside(v2), m3 = inside(v3);
+    if (hn::AllFalse(U{}, hn::Or(hn::Or(m0, m1), hn::Or(m2, m3)))) continue;
+    const auto put = [&](auto value, auto chosen) {
+      hn::StoreU(hn::Compress(value, hn::RebindMask(F{}, chosen)), F{}, to + count);
+      count += hn::CountTrue(U{}, chosen);
+    };
+    put(v0, m0);
+    put(v1, m1);
+    put(v2, m2);
+    put(v3, m3);
+  }
+  found = count;
+  return i;
+}
+
 std::size_t finite_vectors(const float* values, std::size_t elements, bool& finite) {
   const std::size_t lanes = hn::Lanes(F{});
   auto largest = hn::Zero(I{});
@@ -184,6 +215,7 @@ namespace sinew {
 HWY_EXPORT(accumulate_select_vectors);
 HWY_EXPORT(select_vectors);
 HWY_EXPORT(keep_vectors);
+HWY_EXPORT(between_vectors);
 HWY_EXPORT(finite_vectors);
 
 std::size_t accumulate_select(std::span<const float> gradient, Kept kept, std::span<float> sum,
@@ -215,6 +247,13 @@ std::size_t keep_items(ItemRoom room, std::size_t count, Magnitude floor) noexce
     kept += magnitude(room.values[i]) >= floor ? 1 : 0;
   }
   return kept;
+}
+
+std::size_t take_between(std::span<const float> values, Magnitude low, Magnitude width,
+                         float* to) noexcept {
+  std::size_t count = 0;
+  const auto done = HWY_DYNAMIC_DISPATCH(between_vectors)(values, low, width, to, count);
+  return count + take_between_scalar(values.subspan(done), low, width, to + count);
 }
 
 bool all_finite(std::span<const float> values) noexcept {

@@ -64,12 +64,20 @@ std::size_t select(std::span<const float> values, Magnitude floor, ItemRoom room
 /// Of the first `count` items in `room` those of at least `floor` stay, in order. Returns how many.
 std::size_t keep_items(ItemRoom room, std::size_t count, Magnitude floor) noexcept;
 
+/// Elements with a magnitude of `low` or more, but less than `low + width`, in order. `to` has room
+/// for all of them and kBetweenSlack, and may be where `values` begin. Returns how many.
+std::size_t take_between(std::span<const float> values, Magnitude low, Magnitude width,
+                         float* to) noexcept;
+inline constexpr std::size_t kBetweenSlack = 64;  // whole vectors are stored
+
 bool all_finite(std::span<const float> values) noexcept;
 
 /// The same loops, plain C++, one element at a time: what the SIMD ones are tested against.
 std::size_t accumulate_select_scalar(std::span<const float> gradient, std::span<const float> kept,
                                      std::span<float> sum, Magnitude floor, ItemRoom room) noexcept;
 std::size_t select_scalar(std::span<const float> values, Magnitude floor, ItemRoom room) noexcept;
+std::size_t take_between_scalar(std::span<const float> values, Magnitude low, Magnitude width,
+                                float* to) noexcept;
 
 /// counts[b] += how many elements have (magnitude - from) >> shift equal to b. Smaller ones are
 /// left out; larger ones count in the last bin.

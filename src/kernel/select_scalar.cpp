@@ -20,4 +20,12 @@ std::size_t select_scalar(std::span<const float> values, Magnitude floor, ItemRo
   return count;
 }
 
+std::size_t take_between_scalar(std::span<const float> values, Magnitude low, Magnitude width,
+                                float* to) noexcept {
+  std::size_t count = 0;
+  for (const float value : values)
+    if (magnitude(value) - low < width) to[count++] = value;
+  return count;
+}
+
 }  // namespace sinew

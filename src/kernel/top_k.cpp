@@ -8,26 +8,36 @@ namespace sinew {
 namespace {
 
 // Clusters of neighbours, because a cache line costs the same whether one element of it is read or
-// four. 65,536 elements put the bound within a few per cent of k.
-constexpr std::size_t kClusters = 16384, kCluster = 4, kSample = kClusters * kCluster;
+// four.
+constexpr std::size_t kCluster = 4, kFewestClusters = 1024, kMostClusters = 16384;
 constexpr std::size_t kBins = 4096;
+// How far below the k-th the bound is put, in standard deviations of the sample: five, and half as
+// many again because neighbours resemble each other.
+constexpr double kDeviations = 7.5;
 
 // Past this the sum does not stay in cache.
 constexpr std::size_t kStreamingElements = std::size_t{1} << 20;
 
-bool strides(std::size_t elements) { return elements > 2 * kSample; }
+// A larger sample takes time, a smaller one puts the bound lower, and what lies between it and the
+// k-th takes time, too: about twice as long an element. This is where the two together are least.
+std::size_t clusters_for(std::size_t elements, double share) {
+  const double best =
+      std::cbrt(std::pow(kDeviations * static_cast<double>(elements) * std::sqrt(share), 2));
+  return std::clamp(static_cast<std::size_t>(best) / kCluster, kFewestClusters, kMostClusters);
+}
 
 }  // namespace
 
 TopK::TopK(std::size_t elements, std::size_t items)
     : elements_(elements), items_(std::min(items, elements)) {
-  const auto sampled = static_cast<double>(strides(elements) ? kSample : elements);
   const double share =
       elements == 0 ? 0 : static_cast<double>(items_) / static_cast<double>(elements);
+  clusters_ = clusters_for(elements, share);
+  if (elements <= 2 * clusters_ * kCluster) clusters_ = 0;
+  const auto sampled = static_cast<double>(clusters_ > 0 ? clusters_ * kCluster : elements);
   const double expected = sampled * share;
-  // Five standard deviations below the k-th; neighbours resemble each other, so half as many again.
-  const double spread = 7.5 * std::sqrt(expected * (1 - share)) + 12;
-  sample_rank_ = strides(elements) ? static_cast<std::size_t>(expected + spread) : items_;
+  const double spread = kDeviations * std::sqrt(expected * (1 - share)) + 12;
+  sample_rank_ = clusters_ > 0 ? static_cast<std::size_t>(expected + spread) : items_;
   const double most =
       sampled == 0 ? 0 : (expected + 2 * spread + 64) / sampled * static_cast<double>(elements);
   capacity_ = std::min(elements, static_cast<std::size_t>(most));
@@ -45,18 +55,18 @@ void TopK::reserve(std::size_t candidates) {
 // cluster is in any cache, so that many are fetched ahead.
 template <class Get, class Fetch>
 Magnitude TopK::bound_from_sample(Get get, Fetch fetch) {
-  sample_.resize(strides(elements_) ? kSample : elements_);
-  if (strides(elements_)) {
+  sample_.resize(clusters_ > 0 ? clusters_ * kCluster : elements_);
+  if (clusters_ > 0) {
     constexpr std::size_t kAhead = 16;
-    const auto stride = elements_ / kClusters;
+    const auto stride = elements_ / clusters_;
     std::uint64_t jitter = 0x9E3779B97F4A7C15U;  // so that no period of the data can hide
     std::array<std::size_t, kAhead> firsts{};
     auto* to = sample_.data();
-    for (std::size_t cluster = 0; cluster < kClusters + kAhead; ++cluster) {
+    for (std::size_t cluster = 0; cluster < clusters_ + kAhead; ++cluster) {
       auto& first = firsts[cluster % kAhead];
       if (cluster >= kAhead)
         for (std::size_t i = first; i < first + kCluster; ++i) *to++ = get(i);
-      if (cluster >= kClusters) continue;
+      if (cluster >= clusters_) continue;
       jitter = jitter * 6364136223846793005U + 1442695040888963407U;
       first = cluster * stride + (jitter >> 33) % (stride - kCluster + 1);
       fetch(first);
@@ -123,23 +133,18 @@ std::size_t TopK::trim(Magnitude floor, std::size_t found) {
       continue;
     }
     const auto low = from + static_cast<Magnitude>(bin) * width;
-    boundary_.resize(counts_[bin] + std::size_t{1});  // every magnitude is stored, few stay
-    std::size_t count = 0;
-    for (const float value : values) {
-      const auto m = magnitude(value);
-      boundary_[count] = m;
-      count += m - low < width ? 1 : 0;
-    }
-    boundary_.resize(count);
+    boundary_.resize(counts_[bin] + kBetweenSlack);
+    boundary_.resize(take_between(values, low, width, boundary_.data()));
     break;
   }
   const auto at = boundary_.begin() + static_cast<std::ptrdiff_t>(surplus - below);
-  std::nth_element(boundary_.begin(), at, boundary_.end());
-  const auto least = *at;
+  std::nth_element(boundary_.begin(), at, boundary_.end(),
+                   [](float a, float b) { return magnitude(a) < magnitude(b); });
+  const auto least = magnitude(*at);
   const auto above = found - below - boundary_.size();
-  const auto larger =
-      above + static_cast<std::size_t>(std::count_if(boundary_.begin(), boundary_.end(),
-                                                     [&](Magnitude m) { return m > least; }));
+  const auto larger = above + static_cast<std::size_t>(
+                                  std::count_if(boundary_.begin(), boundary_.end(),
+                                                [&](float v) { return magnitude(v) > least; }));
   return drop_ties(keep_items(room(), found, least), least, items_ - larger);
 }
 

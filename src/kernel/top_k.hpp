@@ -42,12 +42,13 @@ class TopK {
   [[nodiscard]] ItemRoom room() const noexcept;
 
   std::size_t elements_, items_;
+  std::size_t clusters_ = 0;     // that are sampled; 0: all elements are
   std::size_t sample_rank_ = 0;  // which of the sample, from the largest, is the bound
   std::size_t capacity_ = 0;
   LargeBuffer<std::uint32_t> indices_;
   LargeBuffer<float> values_;
   std::vector<float> sample_;
-  std::vector<Magnitude> boundary_;
+  std::vector<float> boundary_;
   std::vector<std::uint32_t> counts_;
   bool scanned_again_ = false;
 };

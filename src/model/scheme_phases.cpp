@@ -13,8 +13,9 @@ namespace {
 constexpr std::array<std::string_view, 8> kSchemes{"dense", "fp16",    "bf16",  "int8",
                                                    "topka", "topkdsa", "gtopk", "oktopk"};
 constexpr double kWord = 8;  // counts travel as 64-bit words
-constexpr double kHistogram = 2048 * kWord;
-constexpr double kScaleEvery = 256;  // elements that share an int8 scale
+constexpr double kHistogram = 2049 * 4;
+constexpr double kNearThreshold = 512 * 4;  // values that share the bin of the k-th
+constexpr double kScaleEvery = 256;         // elements that share an int8 scale
 
 // What all owners together have to hand out when nothing is dropped: items, or plain regions where
 // those are shorter.
@@ -34,7 +35,10 @@ std::vector<Phase> of_owners(int ranks, const Sparsity& gradient, bool selects) 
       {"counts", Collective::alltoall, kWord * ranks},
       {"split", Collective::alltoall, mine, gradient.imbalance, true},
   };
-  if (selects) phases.push_back({"thresholds", Collective::allreduce, kHistogram});
+  if (selects) {
+    phases.push_back({"thresholds", Collective::allreduce, kHistogram});
+    phases.push_back({"thresholds", Collective::allgather, kNearThreshold});
+  }
   phases.push_back({"counts", Collective::allgather, kWord * ranks});
   // Ok-Topk evens its blocks out; the other sends what owners happen to have.
   phases.push_back({"gather", Collective::allgather, all, selects ? 1 : gradient.imbalance});

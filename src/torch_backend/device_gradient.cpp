@@ -79,13 +79,18 @@ std::span<float> DeviceGradient::fetch() {
   return {whole_.data_ptr<float>(), elements()};
 }
 
-void DeviceGradient::commit(const Items& result, std::span<const std::uint32_t> sent) {
+void DeviceGradient::take(std::span<const std::uint32_t> indices) {
+  sent_.insert(sent_.end(), indices.begin(), indices.end());
+}
+
+void DeviceGradient::commit(const Items& result) {
   const at::NoGradGuard no_grad;
   const auto size = result.indices.size();
   const auto places = to_device(result.indices.data(), size, at::kInt).to(at::kLong);
   gradient_.zero_();
   gradient_.index_copy_(0, places, to_device(result.values.data(), size, at::kFloat));
-  sum_.index_fill_(0, to_device(sent.data(), sent.size(), at::kInt).to(at::kLong), 0);
+  sum_.index_fill_(0, to_device(sent_.data(), sent_.size(), at::kInt).to(at::kLong), 0);
+  sent_.clear();
   kept_ = std::move(sum_);
   sum_.reset();
 }
@@ -98,6 +103,7 @@ void DeviceGradient::store() {
 }
 
 void DeviceGradient::roll_back(ErrorFeedback::Keep keep) {
+  sent_.clear();
   if (!sum_.defined()) return;
   if (keep == ErrorFeedback::Keep::all) kept_ = std::move(sum_);
   sum_.reset();
@@ -115,10 +121,8 @@ void DeviceGradient::keep(std::span<const float> kept) {
 void DeviceGradient::save(const std::vector<TensorSpec>& layout, State& state) const {
   if (!kept_.defined()) return;
   const auto kept = kept_.to(at::kCPU);
-  ErrorFeedback feedback(layout);
-  feedback.accumulate({kept.data_ptr<float>(), static_cast<std::size_t>(kept.numel())});
-  feedback.commit();
-  feedback.save(state);
+  ErrorFeedback::save(layout, {kept.data_ptr<float>(), static_cast<std::size_t>(kept.numel())},
+                      state);
 }
 
 // Pinned for devices, so that copies run by themselves; torch hands such memory out again only when

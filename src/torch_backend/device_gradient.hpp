@@ -8,6 +8,8 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <vector>
+
 #include <sinew/scheme.hpp>
 
 namespace sinew {
@@ -23,7 +25,8 @@ class DeviceGradient final : public FarGradient {
   [[nodiscard]] std::size_t elements() const override;
   Chosen choose(std::uint64_t most) override;
   std::span<float> fetch() override;
-  void commit(const Items& result, std::span<const std::uint32_t> sent) override;
+  void take(std::span<const std::uint32_t> indices) override;
+  void commit(const Items& result) override;
   void store() override;
   void roll_back(ErrorFeedback::Keep keep) override;
   void clear_gradient() override;
@@ -41,6 +44,7 @@ class DeviceGradient final : public FarGradient {
   at::Tensor kept_;                      // undefined: nothing
   at::Tensor sum_;                       // undefined: outside of a step
   at::Tensor whole_, indices_, values_;  // on the host: what fetch() and choose() gave
+  std::vector<std::uint32_t> sent_;
 };
 
 }  // namespace sinew

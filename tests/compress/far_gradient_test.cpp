@@ -15,6 +15,8 @@
 namespace sinew {
 namespace {
 
+using test::difference;
+
 /// Far away in name only: plain vectors.
 class Elsewhere final : public FarGradient {
  public:
@@ -34,11 +36,13 @@ class Elsewhere final : public FarGradient {
     host_ = sum_;
     return host_;
   }
-  void commit(const Items& result, std::span<const std::uint32_t> sent) override {
+  void take(std::span<const std::uint32_t> indices) override {
+    for (const auto index : indices) sum_[index] = 0;
+  }
+  void commit(const Items& result) override {
     std::fill(gradient.begin(), gradient.end(), 0.0F);
     for (std::size_t i = 0; i < result.indices.size(); ++i)
       gradient[result.indices[i]] = result.values[i];
-    for (const auto index : sent) sum_[index] = 0;
     kept = std::exchange(sum_, {});
   }
   void store() override {
@@ -70,14 +74,6 @@ class Elsewhere final : public FarGradient {
 
 constexpr std::size_t kElements = 3000;
 constexpr std::uint64_t kSteps = 6, kBadStep = 4;
-
-std::string difference(std::span<const float> a, std::span<const float> b, std::string_view what) {
-  if (a.size() != b.size()) return fmt::format("{}: {} and {} elements", what, a.size(), b.size());
-  for (std::size_t i = 0; i < a.size(); ++i)
-    if (std::memcmp(&a[i], &b[i], sizeof(float)) != 0)
-      return fmt::format("{} of element {}: {} and {}", what, i, a[i], b[i]);
-  return {};
-}
 
 std::vector<float> or_zeros(std::span<const float> values) {
   std::vector<float> all(values.begin(), values.end());

@@ -300,7 +300,7 @@ class Liar {
     twice.insert(twice.end(), nothing.begin(), nothing.end());
     room_.resize(got[0] + got[1]);
     x_.alltoallv("split", std::span<const std::uint8_t>(twice), sent, std::span(room_), got);
-    Words counts(2048);
+    std::vector<std::int32_t> counts(2049);
     x_.allreduce("thresholds", std::span(counts));
     const Words mine{items, 0, nothing.size()};
     Words told(6);

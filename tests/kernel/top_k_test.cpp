@@ -157,6 +157,27 @@ TEST(Select, counts_magnitudes_as_one_by_one_would) {
       }
 }
 
+TEST(Select, takes_what_lies_between_as_one_by_one_would) {
+  for (const auto level : kLevels) {
+    choose_simd_for_test(level);
+    for (const std::size_t size : {0UL, 1UL, 15UL, 16UL, 63UL, 64UL, 65UL, 1000UL, 20011UL}) {
+      const auto values = awkward(size, 5);
+      for (const Magnitude low : {0U, 0x3F00'0000U, 0x3F80'0000U, kInfinity})
+        for (const Magnitude width : {1U, 1U << 20, 1U << 24, 0x7FFF'FFFFU}) {
+          std::vector<float> expected(size), taken(size + kBetweenSlack), same(values);
+          expected.resize(take_between_scalar(values, low, width, expected.data()));
+          taken.resize(take_between(values, low, width, taken.data()));
+          EXPECT_TRUE(same_bits(taken, expected)) << size << ' ' << low << ' ' << width;
+          // Into itself: nothing is overwritten before it is read.
+          same.resize(size + kBetweenSlack);
+          same.resize(take_between({same.data(), size}, low, width, same.data()));
+          EXPECT_TRUE(same_bits(same, expected)) << size << ' ' << low << ' ' << width;
+        }
+    }
+  }
+  choose_simd_for_test(SimdLevel::best);
+}
+
 TEST(Select, sees_the_one_element_that_is_not_finite) {
   for (const auto level : kLevels) {
     choose_simd_for_test(level);

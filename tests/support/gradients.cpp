@@ -4,6 +4,7 @@
 
 #include <bit>
 #include <cmath>
+#include <cstring>
 
 #include "support/local_ranks.hpp"
 
@@ -75,6 +76,14 @@ std::string conservation_fault(const std::vector<Stepped>& ranks, ReduceOp op) {
       return fmt::format("element {}: {} was sent, but the result is {}", i, sum / divisor,
                          first.result[i]);
   }
+  return {};
+}
+
+std::string difference(std::span<const float> a, std::span<const float> b, std::string_view what) {
+  if (a.size() != b.size()) return fmt::format("{}: {} and {} elements", what, a.size(), b.size());
+  for (std::size_t i = 0; i < a.size(); ++i)
+    if (std::memcmp(&a[i], &b[i], sizeof(float)) != 0)
+      return fmt::format("{} of element {}: {} and {}", what, i, a[i], b[i]);
   return {};
 }
 

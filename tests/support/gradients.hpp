@@ -28,6 +28,9 @@ Stepped take_step(Compressor& compressor, const std::vector<float>& gradient);
 /// keeps, summed in rank order and divided, is the result, bit for bit; and it keeps the rest.
 std::string conservation_fault(const std::vector<Stepped>& ranks, ReduceOp op);
 
+/// The first element in whose bits two vectors differ, or "". `what`: what they are called.
+std::string difference(std::span<const float> a, std::span<const float> b, std::string_view what);
+
 /// Runs `body` on every rank over local, and with `everywhere` over tcp as well; a text is a fault.
 std::string on_ranks(int size, const std::function<std::string(Communicator&)>& body,
                      bool tcp = false);

@@ -1,5 +1,6 @@
 // `sinew-train`: one worker, or the one who starts them all.
 #include <fmt/format.h>
+#include <malloc.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -131,7 +132,16 @@ std::uint64_t bucket_bytes(const TrainCommand& command, const Learner& learner,
       communicator);
 }
 
+// Tensors of a step are as long as those of the last: memory that goes back to the system between
+// two is cleared page by page when it is asked for again. Where so much is refused, all stays as it
+// was.
+void keep_memory() {
+  constexpr int kMost = 1 << 30;
+  if (::mallopt(M_MMAP_THRESHOLD, kMost) != 0) ::mallopt(M_TRIM_THRESHOLD, kMost);
+}
+
 int work(TrainCommand command, const Environment& environment) {
+  keep_memory();
   const int threads = threads_for(command, environment);
   use_threads(threads);
   Options options;

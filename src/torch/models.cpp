@@ -4,7 +4,6 @@
 #include <ATen/Parallel.h>
 #include <ATen/ops/conv2d.h>
 #include <ATen/ops/dropout.h>
-#include <ATen/ops/linear.h>
 #include <ATen/ops/max_pool2d.h>
 #include <ATen/ops/relu.h>
 #include <c10/core/impl/VirtualGuardImpl.h>
@@ -18,6 +17,7 @@
 
 #include <sinew/error.hpp>
 #include "base/text.hpp"
+#include "torch/dense_layer.hpp"
 #include "torch/speech.hpp"
 #include "torch/torch_learner.hpp"
 
@@ -26,17 +26,30 @@ namespace {
 
 constexpr const char* kOpenBlas = "openblas_set_num_threads";
 
-/// What torch::nn::Linear and Conv2d have, and the bound of their first values.
-struct Layer {
-  at::Tensor weight, bias;
-};
+Precision precision_of(std::string_view name) {
+  constexpr std::array<std::string_view, 2> kNames{"f32", "bf16"};
+  if (name == kNames[0]) return Precision::f32;
+  if (name == kNames[1]) return Precision::bf16;
+  throw Error(Errc::invalid_argument, unknown("precision", name, kNames));
+}
 
+/// Scores are f32, whatever the layers compute in.
 class ClassNet : public Net {
  public:
-  using Net::Net;
+  explicit ClassNet(const ModelOptions& options)
+      : Net(options.seed), precision_(precision_of(options.precision)) {}
+  at::Tensor forward(const at::Tensor& input, bool is_training) final {
+    return scores(input, is_training).to(at::kFloat);
+  }
 
  protected:
-  Layer dense(const std::string& name, std::int64_t inputs, std::int64_t outputs) {
+  virtual at::Tensor scores(const at::Tensor& input, bool is_training) = 0;
+
+  [[nodiscard]] at::Tensor through(const Layer& layer, const at::Tensor& x) const {
+    if (layer.weight.dim() == 2) return dense(x, layer, precision_);
+    return at::conv2d(in(precision_, x), in(precision_, layer.weight), in(precision_, layer.bias));
+  }
+  Layer flat(const std::string& name, std::int64_t inputs, std::int64_t outputs) {
     return layer(name, {outputs, inputs}, inputs);
   }
   Layer conv(const std::string& name, std::int64_t inputs, std::int64_t outputs,
@@ -51,26 +64,27 @@ class ClassNet : public Net {
     auto weight = uniform(name + ".weight", shape, bound);
     return {std::move(weight), uniform(name + ".bias", {outputs}, bound)};
   }
+  Precision precision_;
 };
 
 /// Dense layers with rectifiers between them.
 class Mlp final : public ClassNet {
  public:
-  Mlp(const ModelOptions& options, const std::vector<std::int64_t>& widths)
-      : ClassNet(options.seed) {
+  Mlp(const ModelOptions& options, const std::vector<std::int64_t>& widths) : ClassNet(options) {
     for (std::size_t i = 1; i < widths.size(); ++i)
-      layers_.push_back(dense("dense" + std::to_string(i), widths[i - 1], widths[i]));
+      layers_.push_back(flat("dense" + std::to_string(i), widths[i - 1], widths[i]));
   }
-  at::Tensor forward(const at::Tensor& input, bool /*is_training*/) override {
+
+ private:
+  at::Tensor scores(const at::Tensor& input, bool /*is_training*/) override {
     auto x = input.flatten(1);
     for (std::size_t i = 0; i < layers_.size(); ++i) {
       if (i > 0) x = x.relu();
-      x = at::linear(x, layers_[i].weight, layers_[i].bias);
+      x = through(layers_[i], x);
     }
     return x;
   }
 
- private:
   std::vector<Layer> layers_;
 };
 
@@ -78,22 +92,20 @@ class Mlp final : public ClassNet {
 class Cnn final : public ClassNet {
  public:
   explicit Cnn(const ModelOptions& options)
-      : ClassNet(options.seed),
+      : ClassNet(options),
         dropout_(options.dropout),
         conv1_(conv("conv1", 1, 32, 3)),
         conv2_(conv("conv2", 32, 64, 3)),
-        dense1_(dense("dense1", 64 * 12 * 12, 128)),
-        dense2_(dense("dense2", 128, 10)) {}
-
-  at::Tensor forward(const at::Tensor& input, bool is_training) override {
-    auto x = at::conv2d(input, conv1_.weight, conv1_.bias).relu();
-    x = at::conv2d(x, conv2_.weight, conv2_.bias).relu();
-    x = drop(at::max_pool2d(x, 2), 0.25, is_training).flatten(1);
-    x = drop(at::linear(x, dense1_.weight, dense1_.bias).relu(), 0.5, is_training);
-    return at::linear(x, dense2_.weight, dense2_.bias);
-  }
+        dense1_(flat("dense1", 64 * 12 * 12, 128)),
+        dense2_(flat("dense2", 128, 10)) {}
 
  private:
+  at::Tensor scores(const at::Tensor& input, bool is_training) override {
+    auto x = through(conv2_, through(conv1_, input).relu()).relu();
+    x = drop(at::max_pool2d(x, 2), 0.25, is_training).flatten(1);
+    x = drop(through(dense1_, x).relu(), 0.5, is_training);
+    return through(dense2_, x);
+  }
   [[nodiscard]] at::Tensor drop(const at::Tensor& x, double usual, bool is_training) const {
     const auto share = dropout_ < 0 ? usual : dropout_;
     return is_training && share > 0 ? at::dropout(x, share, true) : x;
@@ -210,6 +222,12 @@ void check_fits(const ModelInfo& model, const Dataset& set, std::string_view dat
     throw Error(Errc::invalid_argument,
                 fmt::format("the model {} tells {} classes apart, and {} has {}", model.name,
                             model.sample.classes, data, set.classes()));
+}
+
+void check_precision(const ModelInfo& model, std::string_view precision) {
+  if (precision_of(precision) != Precision::f32 && model.learns_sequences)
+    throw Error(Errc::invalid_argument,
+                fmt::format("the model {} computes in f32; leave --precision out", model.name));
 }
 
 void use_threads(int threads) {

@@ -15,10 +15,11 @@ namespace sinew {
 
 struct ModelOptions {
   std::uint64_t seed = 1;
-  double dropout = -1;         // of models that have it; -1: as the model has it
-  std::string device = "cpu";  // or "cuda": where it computes
-  int local_rank = 0;          // which of several devices
-  bool apart = false;          // tensors apart from their homes, as on a device; for tests
+  double dropout = -1;            // of models that have it; -1: as the model has it
+  std::string precision = "f32";  // or "bf16": what products are computed in
+  std::string device = "cpu";     // or "cuda": where it computes
+  int local_rank = 0;             // which of several devices
+  bool apart = false;             // tensors apart from their homes, as on a device; for tests
 };
 
 /// One sample as a model takes it.
@@ -48,6 +49,9 @@ const ModelInfo& find_model(std::string_view name);
 void check_fits(const ModelInfo& model, std::span<const std::int64_t> sample,
                 std::string_view data);
 void check_fits(const ModelInfo& model, const Dataset& set, std::string_view data);
+
+/// Throws Error{invalid_argument} for a precision that nobody knows, or that the model has not.
+void check_precision(const ModelInfo& model, std::string_view precision);
 
 /// Threads that torch computes with in this process.
 void use_threads(int threads);

@@ -46,6 +46,8 @@ void add_model_options(CLI::App& app, TrainCommand& command, Words& words) {
   app.add_option("--dropout", command.model.dropout, "share that dropout drops (the model's own)");
   app.add_option("--seed", command.train.seed, "of first values, order and dropout (1)");
   app.add_option("-p,--workers", command.workers, "how many processes (1, or those there are)");
+  app.add_option("--precision", command.model.precision,
+                 "f32 or bf16: what products are computed in (f32)");
   app.add_option("--device", command.model.device, "cpu or cuda: where it computes (cpu)");
   app.add_option("--threads", command.threads,
                  "threads a worker computes with (its share of cores)");
@@ -149,6 +151,7 @@ void settle(TrainCommand& command, const Words& words) {
   (void)rate_at(train.rate, 0, 1);
   (void)Optimizer(train.optimizer, 0);
   check_fits(*command.info, sample_shape(train.data), train.data);
+  check_precision(*command.info, command.model.precision);
   if (command.workers < 0 || command.threads < 0)
     throw Error(Errc::invalid_argument, "--workers and --threads are at least 1");
   if (train.steps == 0 && train.epochs == 0 && !(train.seconds > 0))

@@ -208,6 +208,7 @@ nlohmann::ordered_json resolved_json(const TrainCommand& command, int workers, i
           {"model", train.model},
           {"data", train.data},
           {"seed", train.seed},
+          {"precision", command.model.precision},
           {"workers", workers},
           {"threads", threads},
           {"transport", command.transport.empty() ? "auto" : command.transport},

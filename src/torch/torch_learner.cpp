@@ -72,6 +72,9 @@ class TorchLearner final : public Learner {
     return buffers_;
   }
 
+  // What comes from a device replaces what is here.
+  [[nodiscard]] bool accumulates() const noexcept override { return staging_ == nullptr; }
+
   void move_to(const Homes& homes) override {
     if (staging_)
       staging_->move(*net_, homes);

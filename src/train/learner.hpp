@@ -56,6 +56,10 @@ class Learner {
   /// Called in the thread of learn() between the two passes.
   std::function<void()> backward_begins = [] {};
 
+  /// Whether learn() adds to what is in the homes of gradients. Otherwise it may replace it, which
+  /// is the same where they are 0.
+  [[nodiscard]] virtual bool accumulates() const noexcept = 0;
+
   /// Forward and backward. Adds the gradient of scale * (sum of the samples' losses). Randomness
   /// (dropout) is a function of `random_key`. An empty `ready` says that more passes of the step
   /// follow: gradients must be in their homes only after the last.

@@ -11,6 +11,7 @@
 
 #include <sinew/error.hpp>
 #include "base/text.hpp"
+#include "kernel/momentum.hpp"
 
 namespace sinew {
 namespace {
@@ -66,29 +67,48 @@ Optimizer::Optimizer(const OptimizerOptions& options, std::size_t elements) : op
 
 bool Optimizer::step(std::span<float> parameters, std::span<float> gradient, float rate,
                      float scale) {
+  const GradientPart all{.whole = gradient};
+  return step(parameters, std::span(&all, 1), rate, scale);
+}
+
+bool Optimizer::step(std::span<float> parameters, std::span<const GradientPart> parts, float rate,
+                     float scale) {
   ++steps_;
-  return second_.empty() ? step_sgd(parameters, gradient, rate, scale)
-                         : step_adam(parameters, gradient, rate, scale);
+  bool finite = true;
+  for (const auto& part : parts) finite &= update(parameters, part, rate, scale);
+  return finite;
 }
 
-bool Optimizer::step_sgd(std::span<float> parameters, std::span<float> gradient, float rate,
-                         float scale) {
-  const float momentum = options_.momentum, decay = options_.weight_decay;
-  float* __restrict w = parameters.data();
-  float* __restrict g = gradient.data();
-  float* __restrict v = first_.data();
-  std::uint32_t worst = 0;  // the largest exponent: all ones for NaN and infinity
-  for (std::size_t i = 0; i < first_.size(); ++i) {
-    worst = std::max(worst, exponent_of(g[i]));
-    v[i] = momentum * v[i] + (scale * g[i] + decay * w[i]);
-    w[i] -= rate * v[i];
-    g[i] = 0;
+bool Optimizer::update(std::span<float> parameters, const GradientPart& part, float rate,
+                       float scale) {
+  if (!part.whole.empty())
+    return update(part.first, parameters.subspan(part.first, part.whole.size()), part.whole, rate,
+                  scale);
+  // Items are put into a block of zeros that stays in the nearest cache; the update clears it.
+  constexpr std::size_t kBlock = 2048;
+  std::array<float, kBlock> block{};
+  const auto& [indices, values] = part.items;
+  bool finite = true;
+  std::size_t item = 0;
+  for (std::size_t begin = 0; begin < part.elements; begin += kBlock) {
+    const auto elements = std::min(kBlock, part.elements - begin);
+    for (; item < indices.size() && indices[item] < begin + elements; ++item)
+      block[indices[item] - begin] = values[item];
+    finite &= update(part.first + begin, parameters.subspan(part.first + begin, elements),
+                     std::span(block).first(elements), rate, scale);
   }
-  return worst != kExponent;
+  return finite;
 }
 
-bool Optimizer::step_adam(std::span<float> parameters, std::span<float> gradient, float rate,
-                          float scale) {
+bool Optimizer::update(std::size_t first, std::span<float> parameters, std::span<float> gradient,
+                       float rate, float scale) {
+  if (!second_.empty()) return update_adam(first, parameters, gradient, rate, scale);
+  return update_by_momentum(parameters, gradient, std::span(first_).subspan(first, gradient.size()),
+                            {options_.momentum, options_.weight_decay, rate, scale});
+}
+
+bool Optimizer::update_adam(std::size_t first, std::span<float> parameters,
+                            std::span<float> gradient, float rate, float scale) {
   const auto steps = static_cast<double>(steps_);
   const float beta1 = options_.beta1, beta2 = options_.beta2, decay = options_.weight_decay;
   const auto rate1 = static_cast<float>(rate / (1 - std::pow(double{beta1}, steps)));
@@ -96,14 +116,14 @@ bool Optimizer::step_adam(std::span<float> parameters, std::span<float> gradient
   const float epsilon = options_.epsilon;
   float* __restrict w = parameters.data();
   float* __restrict g = gradient.data();
-  float* __restrict m = first_.data();
-  float* __restrict v = second_.data();
+  float* __restrict m = first_.data() + first;
+  float* __restrict v = second_.data() + first;
   std::uint32_t worst = 0;
-  for (std::size_t i = 0; i < first_.size(); ++i) {
+  for (std::size_t i = 0; i < gradient.size(); ++i) {
     worst = std::max(worst, exponent_of(g[i]));
     const float slope = scale * g[i] + decay * w[i];
-    m[i] = beta1 * m[i] + (1 - beta1) * slope;
-    v[i] = beta2 * v[i] + (1 - beta2) * slope * slope;
+    m[i] = unless_vanished(beta1 * m[i] + (1 - beta1) * slope);
+    v[i] = unless_vanished(beta2 * v[i] + (1 - beta2) * slope * slope);
     w[i] -= rate1 * m[i] / (std::sqrt(v[i]) * root2 + epsilon);
     g[i] = 0;
   }
@@ -127,7 +147,18 @@ void Optimizer::load(const State& state) {
   steps_ = steps.front();
 }
 
-double norm_of(std::span<const float> values) noexcept {
+void write_parts(std::span<const GradientPart> parts, std::span<float> to) noexcept {
+  std::fill(to.begin(), to.end(), 0.0F);
+  for (const auto& part : parts) {
+    std::copy(part.whole.begin(), part.whole.end(), to.subspan(part.first).begin());
+    for (std::size_t i = 0; i < part.items.indices.size(); ++i)
+      to[part.first + part.items.indices[i]] = part.items.values[i];
+  }
+}
+
+namespace {
+
+double squares_of(std::span<const float> values) noexcept {
   constexpr std::size_t kSums = 8;  // so that additions overlap
   double sums[kSums] = {};
   std::size_t i = 0;
@@ -137,7 +168,18 @@ double norm_of(std::span<const float> values) noexcept {
   for (; i < values.size(); ++i) sums[0] += double{values[i]} * values[i];
   double sum = 0;
   for (const auto part : sums) sum += part;
-  return std::sqrt(sum);
+  return sum;
+}
+
+}  // namespace
+
+double norm_of(std::span<const float> values) noexcept { return std::sqrt(squares_of(values)); }
+
+double norm_of(std::span<const GradientPart> parts) noexcept {
+  double squares = 0;
+  for (const auto& part : parts)
+    squares += squares_of(part.whole.empty() ? part.items.values : part.whole);
+  return std::sqrt(squares);
 }
 
 double rate_at(const RateOptions& options, std::uint64_t step, std::uint64_t steps) {

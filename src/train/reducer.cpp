@@ -26,6 +26,7 @@ void ReduceMeter::on_event(const Event& event) noexcept {
 
 struct GradientReducer::Lane {
   std::optional<Compressor> compressor;
+  std::unique_ptr<AccumulatedGradient> together;  // with what was kept back, where that can be
   Clock::time_point begin, end;
   std::uint64_t bytes_sent = 0, items = 0, compress_ns = 0;
 };
@@ -36,6 +37,7 @@ GradientReducer::GradientReducer(Communicator& communicator, const BucketPlan& p
       plan_(plan),
       options_(std::move(options)),
       lanes_(plan.buckets.size()),
+      sums_(plan.buckets.size()),
       missing_(plan.buckets.size()) {
   const auto bytes = std::max<std::size_t>(1, plan.elements) * sizeof(float);
   try {
@@ -80,12 +82,14 @@ void GradientReducer::enter_stage(std::size_t stage) {
     for (const auto parameter : plan_.buckets[i].tensors)
       layout.push_back(plan_.parameters[parameter]);
     Compressor next(communicator_, scheme, std::move(layout), options_.compression.options(stage));
-    if (lanes_[i].compressor) {
-      State kept;
-      lanes_[i].compressor->save(kept);
-      next.load(kept);
-    }
-    lanes_[i].compressor.emplace(std::move(next));
+    auto& [compressor, together, begin, end, bytes_sent, items, compress_ns] = lanes_[i];
+    const auto place = span_of(plan_.buckets[i]);
+    State kept;
+    if (compressor) save(lanes_[i], kept);
+    const bool goes_on = compressor.has_value();
+    compressor.emplace(std::move(next));
+    if (options_.accumulates && scheme.far) together = std::make_unique<AccumulatedGradient>(place);
+    if (goes_on) load(i, kept);
   }
   stage_ = stage;
 }
@@ -149,8 +153,15 @@ void GradientReducer::run(std::size_t index) {
   const auto gradient = span_of(plan_.buckets[index]);
   lane.begin = Clock::now();
   if (options_.trace != nullptr) options_.trace->begin_bucket(in_ns(lane.begin));
+  auto& sum = sums_[index] = {.first = plan_.buckets[index].first, .whole = gradient};
   if (compresses_) {
-    const auto& report = lane.compressor->allreduce(gradient);
+    const auto& report = lane.together ? lane.compressor->allreduce(*lane.together)
+                                       : lane.compressor->allreduce(gradient);
+    if (lane.together && !lane.together->was_dense()) {
+      sum.whole = {};
+      sum.elements = gradient.size();
+      sum.items = lane.together->result();
+    }
     lane.bytes_sent = report.sent_bytes();
     lane.items = report.items;
     lane.compress_ns = 0;
@@ -218,9 +229,25 @@ std::vector<State> GradientReducer::save() const {
   std::vector<State> states;
   for (const auto& lane : lanes_) {
     if (!lane.compressor) return {};
-    lane.compressor->save(states.emplace_back());
+    save(lane, states.emplace_back());
   }
   return states;
+}
+
+void GradientReducer::save(const Lane& lane, State& state) const {
+  if (lane.together)
+    lane.compressor->save(state, lane.together->kept());
+  else
+    lane.compressor->save(state);
+}
+
+void GradientReducer::load(std::size_t bucket, const State& state) {
+  auto& lane = lanes_[bucket];
+  lane.compressor->load(state);
+  if (!lane.together) return;
+  const auto place = span_of(plan_.buckets[bucket]);
+  std::fill(place.begin(), place.end(), 0.0F);
+  lane.compressor->hand_over(*lane.together);
 }
 
 void GradientReducer::load(std::uint64_t step, const std::vector<State>& states) {
@@ -231,7 +258,7 @@ void GradientReducer::load(std::uint64_t step, const std::vector<State>& states)
                             states.size(), lanes_.size(), options_.compression.scheme));
   // The density that was in force when it was saved: the step before.
   enter_stage(options_.compression.stage_at(step == 0 ? 0 : step - 1));
-  for (std::size_t i = 0; i < lanes_.size(); ++i) lanes_[i].compressor->load(states[i]);
+  for (std::size_t i = 0; i < lanes_.size(); ++i) load(i, states[i]);
 }
 
 }  // namespace sinew

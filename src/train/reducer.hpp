@@ -12,6 +12,7 @@
 #include <sinew/compression.hpp>
 #include "train/bucket_plan.hpp"
 #include "train/compression_spec.hpp"
+#include "train/optimizer.hpp"
 #include "train/train_trace.hpp"
 
 namespace sinew {
@@ -41,7 +42,10 @@ class ReduceMeter final : public Observer {
 
 struct ReducerOptions {
   CompressionSpec compression{};
-  bool overlap = true;           // false: everything after the backward pass
+  bool overlap = true;  // false: everything after the backward pass
+  /// Gradients are added to what is in their places, which is 0 before the first step: then a
+  /// scheme that can (SchemeInfo::far) keeps there what it does not send.
+  bool accumulates = false;
   bool measure = true;           // waiting and collectives; reads the clock in each step of each
   Observer* observer = nullptr;  // sees every event of every collective; must outlive the reducer
   TrainTrace* trace = nullptr;   // the same, and the buckets
@@ -59,8 +63,7 @@ class GradientReducer {
   ~GradientReducer();
 
   /// The flat gradient: in memory shared by the ranks of a host where there is such, so that a
-  /// dense sum copies nothing. Zero at first; after finish() the sum over ranks, to be zeroed by
-  /// whoever has used it.
+  /// dense sum copies nothing. Zero at first.
   [[nodiscard]] std::span<float> gradients() const noexcept { return flat_; }
   [[nodiscard]] std::span<float> gradient(std::size_t parameter) const noexcept;
 
@@ -71,6 +74,10 @@ class GradientReducer {
   /// The backward pass is over: parameters without a gradient have one of 0. Returns when all sums
   /// are there; throws what went wrong in whichever thread.
   ReduceReport finish();
+  /// After finish(): the sum over ranks, a part for each bucket, until the next step begins. What
+  /// is whole lies in gradients(), to be zeroed by whoever has used it; the rest of gradients() is
+  /// what was kept back.
+  [[nodiscard]] std::span<const GradientPart> sums() const noexcept { return sums_; }
 
   /// Residuals and what schemes remember, a State for each bucket; empty where nothing is kept.
   [[nodiscard]] std::vector<State> save() const;
@@ -83,6 +90,8 @@ class GradientReducer {
 
   [[nodiscard]] std::span<float> span_of(const Bucket& bucket) const noexcept;
   void enter_stage(std::size_t stage);
+  void save(const Lane& lane, State& state) const;
+  void load(std::size_t bucket, const State& state);
   void run(std::size_t bucket);
   void trace(std::size_t bucket);
   void run_in_thread();
@@ -98,6 +107,7 @@ class GradientReducer {
   std::vector<float> own_;  // where ranks share no memory
   std::span<float> flat_;
   std::vector<Lane> lanes_;
+  std::vector<GradientPart> sums_;
   std::optional<std::size_t> stage_;
   std::uint64_t step_ = 0;
   bool compresses_ = false;  // in this step

@@ -101,7 +101,10 @@ class Training {
   // What belongs to the group as it is now.
   void gather_gradients() {
     sampler_ = Sampler(sampling());
-    reducer_.emplace(communicator_, plan_, reducer_options());
+    // All ranks keep what they do not send in the same way, so that all take the same steps.
+    std::int32_t together = learner_.accumulates() ? 1 : 0;
+    communicator_.allreduce(std::span(&together, 1), ReduceOp::min);
+    reducer_.emplace(communicator_, plan_, reducer_options(together != 0));
     std::fill(reducer_->gradients().begin(), reducer_->gradients().end(), 0.0F);
     if (memory_)
       memory_->move_gradients(learner_, *reducer_);
@@ -115,8 +118,9 @@ class Training {
     return {data_.train->samples(), global_batch_, options_.seed, communicator_.rank(),
             communicator_.size()};
   }
-  [[nodiscard]] ReducerOptions reducer_options() const {
-    return {options_.compression, options_.overlap, options_.measure, nullptr, options_.trace};
+  [[nodiscard]] ReducerOptions reducer_options(bool together) const {
+    return {options_.compression, options_.overlap, together,
+            options_.measure,     nullptr,          options_.trace};
   }
 
   [[nodiscard]] bool by_clock() const { return options_.steps == 0 && options_.epochs == 0; }
@@ -161,11 +165,12 @@ class Training {
     // Whoever comes past this knows that all ranks have all sums; where one does not, those who
     // are left find out who did (recover).
     has_sums_ = true;
+    if (options_.clip > 0) norm_ = norm_of(reducer_->sums());
     if (options_.elastic && communicator_.size() > 1) {
       communicator_.barrier({.tag = kVote});
       record.communication.exposed_ns += watch.lap(TrainPart::vote);
     }
-    update(reducer_->gradients(), record.score);
+    update(reducer_->sums(), record.score);
     record.update_ns = watch.lap(TrainPart::update);
     record.total_ns = whole.lap(TrainPart::step);
     totals_.add(record);
@@ -216,14 +221,11 @@ class Training {
   }
 
   // Everything here is computed from sums that are the same on all ranks. The step is taken then.
-  void update(std::span<float> gradients, const Score& score) {
-    double scale = 1;
-    if (options_.clip > 0) {
-      const auto norm = norm_of(gradients);
-      if (norm > options_.clip) scale = options_.clip / norm;
-    }
+  void update(std::span<const GradientPart> gradient, const Score& score) {
+    const bool clips = options_.clip > 0 && norm_ > options_.clip;
+    const double scale = clips ? options_.clip / norm_ : 1;
     const auto rate = rate_at(options_.rate, step_, end_);
-    if (!optimizer_.step(memory_->parameters(), gradients, static_cast<float>(rate),
+    if (!optimizer_.step(memory_->parameters(), gradient, static_cast<float>(rate),
                          static_cast<float>(scale)))
       throw Error(
           Errc::invalid_argument,
@@ -260,12 +262,16 @@ class Training {
   // been begun.
   void recover(const Error& error) {
     std::vector<float> sums;  // out of memory that goes with the old group
-    if (has_sums_) sums.assign(reducer_->gradients().begin(), reducer_->gradients().end());
+    if (has_sums_) {
+      sums.resize(plan_.elements);
+      write_parts(reducer_->sums(), sums);
+    }
     auto kept = !is_prepared_ || (in_step_ && !has_sums_) ? std::vector<State>{} : reducer_->save();
     const auto rejoined = rejoin(error);
     is_prepared_ = is_prepared_ && rejoined.all_prepared;
+    const GradientPart whole{.whole = sums};
     if (rejoined.steps > step_)
-      update(sums, {});
+      update(std::span(&whole, 1), {});
     else if (in_step_)
       kept = std::move(undo_);
     in_step_ = has_sums_ = false;
@@ -393,6 +399,7 @@ class Training {
   bool is_prepared_ = false;
   // How far the step under way has come, and what was kept back before it.
   bool in_step_ = false, has_sums_ = false;
+  double norm_ = 0;  // of the sums, where they are clipped
   std::vector<State> undo_;
   SteadyClock::time_point begun_, warmed_up_;
   Share share_, next_share_;

@@ -21,6 +21,7 @@ class PlainLearner final : public Learner {
     return specs_;
   }
   [[nodiscard]] const std::vector<TensorSpec>& buffers() const noexcept override { return none_; }
+  [[nodiscard]] bool accumulates() const noexcept override { return true; }
   void move_to(const Homes& homes) override { homes_ = homes; }
 
   Score learn(const Batch& batch, float scale, std::uint64_t /*random_key*/,

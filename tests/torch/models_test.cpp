@@ -3,7 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <map>
+#include <numeric>
 #include <utility>
 
 #include <sinew/error.hpp>
@@ -175,6 +177,39 @@ TEST(Learners, add_to_gradients_that_are_there) {
   for (std::size_t i = 0; i < once.gradients.size(); ++i)
     for (std::size_t k = 0; k < once.gradients[i].size(); ++k)
       ASSERT_NEAR(once.gradients[i][k], twice.gradients[i][k], 1e-5);
+}
+
+TEST(Learners, compute_nearly_the_same_in_16_bits) {
+  for (const auto* model : {"mlp", "cnn"}) {  // 1024, 384, 128 and 10 rows
+    const auto data = open_data("synthetic:40", 1);
+    std::vector<std::uint32_t> which(40);
+    std::iota(which.begin(), which.end(), 0U);
+    Batch batch;
+    data.train->fill(which, batch);
+    Alone full(model, {.dropout = 0}), narrow(model, {.dropout = 0, .precision = "bf16"}),
+        again(model, {.dropout = 0, .precision = "bf16"}),
+        apart(model, {.dropout = 0, .precision = "bf16", .apart = true});
+    for (auto* one : {&full, &narrow, &again, &apart})
+      one->learner->learn(batch, 0.025F, 1, [](std::size_t) {});
+    EXPECT_EQ(narrow.gradients, again.gradients);
+    EXPECT_EQ(narrow.gradients, apart.gradients);
+    EXPECT_NE(narrow.gradients, full.gradients);
+    for (std::size_t i = 0; i < full.gradients.size(); ++i) {
+      double apart_by = 0, size = 0;
+      for (std::size_t k = 0; k < full.gradients[i].size(); ++k) {
+        apart_by += std::pow(double{full.gradients[i][k]} - narrow.gradients[i][k], 2);
+        size += std::pow(double{full.gradients[i][k]}, 2);
+      }
+      EXPECT_LT(std::sqrt(apart_by / size), 0.1) << model << ' ' << i;
+    }
+  }
+}
+
+TEST(Learners, refuse_precisions_that_they_do_not_have) {
+  EXPECT_THROW((void)find_model("mlp").make({.precision = "bf61"}), Error);
+  EXPECT_THROW(check_precision(find_model("mlp"), "bf61"), Error);
+  EXPECT_THROW(check_precision(find_model("ctc-small"), "bf16"), Error);
+  EXPECT_NO_THROW(check_precision(find_model("cnn"), "bf16"));
 }
 
 TEST(Learners, drop_out_by_the_key_alone) {

@@ -132,6 +132,9 @@ TEST(Train, ten_steps_and_ten_more_after_a_restart_are_twenty_bit_for_bit) {
   expect_goes_on(with(
       {"--model", "mlp", "--compress", "oktopk:0.1@0,0.02@14", "--warmup", "4", "--bucket", "1M"},
       small));
+  expect_goes_on(with(
+      {"--model", "mlp", "--compress", "oktopk:0.02", "--accumulate", "3", "--precision", "bf16"},
+      small));
   expect_goes_on({"--model", "tiny", "--optimizer", "adam", "-p", "2"});
   if (!is_full()) return;
   expect_goes_on(with({"--model", "cnn", "--optimizer", "adam"}, small));

@@ -72,6 +72,52 @@ TEST(Optimizer, goes_on_from_what_it_saved_bit_for_bit) {
   }
 }
 
+TEST(Optimizer, takes_sparse_parts_as_it_takes_the_whole) {
+  constexpr std::size_t kMany = 5000, kFirst = 1700;  // blocks that end within a part
+  for (const char* kind : {"sgd", "adam"}) {
+    Optimizer dense({.kind = kind, .weight_decay = 0.01F}, kMany);
+    Optimizer sparse({.kind = kind, .weight_decay = 0.01F}, kMany);
+    std::vector<float> w1(kMany, 1.0F), w2(w1);
+    for (int step = 0; step < 4; ++step) {
+      std::vector<std::uint32_t> indices;
+      std::vector<float> values, whole(kMany), head(kFirst);
+      for (std::size_t i = 0; i < kFirst; ++i) whole[i] = head[i] = 0.01F * static_cast<float>(i);
+      for (std::uint32_t i = 3; i < kMany - kFirst; i += 37) {
+        indices.push_back(i);
+        values.push_back(0.5F + static_cast<float>(i + static_cast<std::uint32_t>(step)));
+        whole[kFirst + i] = values.back();
+      }
+      const GradientPart parts[] = {
+          {.whole = head},
+          {.first = kFirst, .elements = kMany - kFirst, .items = {indices, values}}};
+      std::vector<float> written(kMany, 9.0F);
+      write_parts(parts, written);
+      EXPECT_EQ(written, whole);
+      EXPECT_NEAR(norm_of(parts), norm_of(whole), 1e-9 * norm_of(whole));
+      ASSERT_TRUE(dense.step(w1, whole, 0.1F, 0.5F));
+      ASSERT_TRUE(sparse.step(w2, parts, 0.1F, 0.5F));
+      ASSERT_EQ(w1, w2);
+      EXPECT_EQ(head, std::vector<float>(kFirst));
+    }
+    std::vector<float> bad{std::numeric_limits<float>::quiet_NaN()};
+    const std::uint32_t last[] = {kMany - 1};
+    const GradientPart part{.elements = kMany, .items = {last, bad}};
+    EXPECT_FALSE(sparse.step(w2, std::span(&part, 1), 0.1F, 1));
+  }
+}
+
+TEST(Optimizer, forgets_moments_before_they_are_denormal) {
+  for (const char* kind : {"sgd", "adam"}) {
+    Optimizer optimizer({.kind = kind, .beta2 = 0.9F}, kElements);
+    std::vector<float> w(kElements, 1.0F), g(kElements, 1e-3F);
+    for (int step = 0; step < 1000; ++step) ASSERT_TRUE(optimizer.step(w, g, 0.1F, 1));
+    State state;
+    optimizer.save(state);
+    for (const char* moment : {"optimizer/first", "optimizer/second"})
+      for (const float value : state.get<float>(moment)) ASSERT_EQ(value, 0) << kind << moment;
+  }
+}
+
 TEST(Optimizer, notices_every_nan_and_infinity) {
   for (const float bad : {std::numeric_limits<float>::quiet_NaN(), -INFINITY, INFINITY})
     for (const auto* kind : {"sgd", "adam"})
@@ -93,7 +139,7 @@ TEST(Norm, is_that_of_the_book) {
   double sum = 0;
   for (const auto value : values) sum += double{value} * value;
   EXPECT_NEAR(norm_of(values), std::sqrt(sum), 1e-9);
-  EXPECT_EQ(norm_of({}), 0);
+  EXPECT_EQ(norm_of(std::span<const float>()), 0);
 }
 
 TEST(Rate, follows_its_schedule) {

@@ -189,6 +189,67 @@ TEST(GradientReducer, keeps_what_it_does_not_send_when_the_density_changes) {
   EXPECT_EQ(came[0] + came[1], sent + kept[0] + kept[1]);
 }
 
+// Steps in which gradients are added to what was kept back, or replaced where that is elsewhere;
+// the sum of each, and what is kept in the end.
+struct Steps {
+  std::vector<std::vector<float>> sums;
+  std::vector<State> kept;
+};
+Steps take_steps(Communicator& c, const BucketPlan& plan, bool accumulates, std::uint64_t pause,
+                 int passes = 1) {
+  const ReducerOptions options{.compression = oktopk("oktopk:0.5@0,0.1@4,0.02@7", 2),
+                               .accumulates = accumulates};
+  Steps steps;
+  auto reducer = std::make_unique<GradientReducer>(c, plan, options);
+  for (std::uint64_t step = 0; step < 11; ++step) {
+    if (step == pause) {
+      const auto saved = reducer->save();
+      reducer = std::make_unique<GradientReducer>(c, plan, options);
+      reducer->load(step, saved);
+    }
+    reducer->begin(step);
+    for (std::size_t i = 0; i < plan.parameters.size(); ++i) {
+      const auto gradient = reducer->gradient(i);
+      for (int pass = 0; pass < passes; ++pass)
+        for (std::size_t at = 0; at < gradient.size(); ++at)
+          gradient[at] += 0.1F * gradient_of(c.rank() + pass, step, i, at);
+      reducer->ready(i);
+    }
+    reducer->finish();
+    write_parts(reducer->sums(), steps.sums.emplace_back(plan.elements));
+    for (const auto& part : reducer->sums()) std::fill(part.whole.begin(), part.whole.end(), 0.0F);
+  }
+  steps.kept = reducer->save();
+  return steps;
+}
+
+TEST(GradientReducer, adds_gradients_to_what_it_kept_with_the_same_bits) {
+  test::on_local(3, [](Communicator& c) {
+    const auto plan = plan_buckets(layers(8), 3000);
+    ASSERT_GT(plan.buckets.size(), 1U);
+    const auto apart = take_steps(c, plan, false, 99);
+    for (const std::uint64_t pause : {99, 1, 3, 4, 6}) {  // 99: none
+      const auto together = take_steps(c, plan, true, pause);
+      for (std::size_t step = 0; step < apart.sums.size(); ++step)
+        ASSERT_EQ(together.sums[step], apart.sums[step]) << "step " << step << ", pause " << pause;
+      EXPECT_EQ(together.kept, apart.kept) << "pause " << pause;
+    }
+  });
+}
+
+// Sums of more than two depend on their order: what was kept comes first, after a pause too.
+TEST(GradientReducer, adds_to_what_it_kept_in_the_same_order_after_a_pause) {
+  test::on_local(2, [](Communicator& c) {
+    const auto plan = plan_buckets(layers(8), 3000);
+    const auto whole = take_steps(c, plan, true, 99, 3);
+    for (const std::uint64_t pause : {3, 4, 5, 7, 10}) {
+      const auto paused = take_steps(c, plan, true, pause, 3);
+      EXPECT_EQ(paused.sums, whole.sums) << pause;
+      EXPECT_EQ(paused.kept, whole.kept) << pause;
+    }
+  });
+}
+
 TEST(GradientReducer, goes_on_from_what_it_saved_bit_for_bit) {
   test::on_local(2, [](Communicator& c) {
     const auto plan = plan_buckets(layers(8), 3000);

@@ -21,8 +21,12 @@ record allreduce-shared allreduce -p 2,4,8 --sizes 110278272 --buffers shared --
   --rounds 5 --budget 0.4 --against $peers
 record others broadcast allgather allgatherv reduce_scatter alltoall -p 2,8 --sizes 4K,1M,16M \
   --rounds 5 --budget 0.15 --against $peers
-record sparse-2-percent sparse --density 0.02 -p 2,8 --rounds 5 --steps 5 --against openmpi
-record sparse-1-percent sparse --density 0.01 -p 4 --rounds 5 --steps 5 --against openmpi
+for form in "" --accumulated; do
+  record sparse-2-percent${form#-} sparse --density 0.02 -p 2,8 --rounds 5 --steps 5 \
+    --against openmpi $form
+  record sparse-1-percent${form#-} sparse --density 0.01 -p 4 --rounds 5 --steps 5 \
+    --against openmpi $form
+done
 taskset -c 0 build/release/sinew_kernels_bench --benchmark_filter=selection \
   --benchmark_out="$out/kernels.json" --benchmark_out_format=json >/dev/null
 record hand allreduce -p 2,4,8 --algo flat --sizes 8,64,256,1K,4K --rounds 5 --budget 0.1 --against hand

@@ -67,11 +67,12 @@ def sparse_table(title, results):
     if not results:
         return
     print(f"\n{title}\n")
-    print("| ranks, density | step | worst step / median | dense: Open MPI, ours | Open MPI dense / step | items / k | received a rank |")
-    print("|---" * 7 + "|")
-    for row in sorted(results, key=lambda r: r["ranks"]):
+    print("| gradient and residual | ranks, density | step | worst step / median | dense: Open MPI, ours | Open MPI dense / step | items / k | received a rank |")
+    print("|---" * 8 + "|")
+    for row in sorted(results, key=lambda r: (not r.get("accumulated"), r["ranks"])):
         step, mpi = row["step_ms_p50"], row["peers"]["openmpi"]["dense_ms_p50"]
-        print(f"| {row['ranks']}, {row['density']:.0%} | {step:.1f} ms | {row['step_ms_max'] / step:.2f} | "
+        form = "added up before" if row.get("accumulated") else "apart"
+        print(f"| {form} | {row['ranks']}, {row['density']:.0%} | {step:.1f} ms | {row['step_ms_max'] / step:.2f} | "
               f"{mpi:.1f} ms, {row['dense_ms_p50']:.1f} ms | {mpi / step:.1f}x | "
               f"{row['items_over_k_min']:.2f}-{row['items_over_k_max']:.2f} | {row['bytes_per_rank'] / 1e6:.2f} MB |")
 
@@ -111,7 +112,7 @@ def tables():
     table("Allreduce, f32 sum, in place, private buffers", rows("allreduce"), lambda r: size(r["bytes"]))
     table("The same in `alloc_shared()` buffers, rewritten between calls", rows("allreduce-shared"), lambda r: size(r["bytes"]))
     table("Other collectives", rows("others"), lambda r: f"{r['collective']} {size(r['bytes'])}")
-    sparse_table("A step of Ok-Topk beside dense allreduces, 27,569,568 elements", rows("sparse-2-percent") + rows("sparse-1-percent"))
+    sparse_table("A step of Ok-Topk beside dense allreduces, 27,569,568 elements", sum((rows(f"sparse-{part}-percent{form}") for part in (2, 1) for form in ("-accumulated", "")), []))
     kernel_table("Selection on one core, 27,569,568 elements: times the bare accumulate")
     table("Beside the same exchange written by hand (flat allreduce)", rows("hand"), lambda r: size(r["bytes"]))
     table("Over sockets on loopback (`--transport tcp`)", rows("tcp"), lambda r: size(r["bytes"]))

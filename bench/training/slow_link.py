@@ -65,7 +65,8 @@ def train(hosts, options, words):
     size = 2 * here
     token = secrets.token_hex(32)
     command = [options.sinew, "train", "--model", options.model, "--data", options.data, "--batch",
-               str(options.batch), "--steps", str(options.steps), "--threads", "1", "--no-evaluate",
+               str(options.batch), "--precision", options.precision, "--steps",
+               str(options.steps), "--threads", "1", "--no-evaluate",
                "--log", "silent", "--json", "--timeout", "60", *words]
     ranks = []
     for rank in range(size):
@@ -117,6 +118,7 @@ def main():
     parser.add_argument("--model", default="mlp")
     parser.add_argument("--data", default="fashion:4096")
     parser.add_argument("--batch", type=int, default=64)
+    parser.add_argument("--precision", default="f32", help="what all contenders compute in")
     parser.add_argument("--workers", type=int, default=2, help="on each host")
     parser.add_argument("--density", default="0.01")
     parser.add_argument("--bucket", default="1M", help="where buckets overlap")

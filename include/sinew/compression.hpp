@@ -60,9 +60,11 @@ class AccumulatedGradient final : public FarGradient {
 
   [[nodiscard]] bool can_forget() const noexcept override { return false; }
   [[nodiscard]] std::size_t elements() const override { return sum_.size(); }
+  void expect(float least) override;
   Chosen choose(std::uint64_t most) override;
   std::span<float> fetch() override;
   void take(std::span<const std::uint32_t> indices) override;
+  void give_back(const Items& items) override;
   void commit(const Items& result) override;
   void store() override;
   void roll_back(ErrorFeedback::Keep keep) override;
@@ -70,6 +72,8 @@ class AccumulatedGradient final : public FarGradient {
   void keep(std::span<const float> kept) override;
 
  private:
+  void restore() noexcept;
+
   struct Memory;
   std::span<float> sum_;
   std::unique_ptr<Memory> memory_;

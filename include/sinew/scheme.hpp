@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <map>
 #include <memory>
 #include <span>
@@ -140,11 +141,16 @@ class FarGradient {
   struct Chosen {
     Items items;
     bool finite = true;  // whether all elements are, not only the chosen
+    // Chosen elements of at least this magnitude have been taken already.
+    float taken = std::numeric_limits<float>::infinity();
   };
   [[nodiscard]] virtual std::size_t elements() const = 0;
   /// Whether roll_back(Keep::before) brings back what was kept before the step; where it does not,
   /// all is kept.
   [[nodiscard]] virtual bool can_forget() const noexcept { return true; }
+  /// A hint for choose(): elements of at least this magnitude will probably be sent, and taking
+  /// them right away may be cheaper than later.
+  virtual void expect(float /*least*/) {}
   /// Of gradient + kept the largest by magnitude: exactly min(most, nonzeros) where all are finite,
   /// ties by lowest index. Valid until the step ends.
   virtual Chosen choose(std::uint64_t most) = 0;
@@ -154,6 +160,8 @@ class FarGradient {
   /// These elements were sent as they are, and will not be kept. Several calls, in ascending order,
   /// and then commit().
   virtual void take(std::span<const std::uint32_t> indices) = 0;
+  /// These were taken by choose(), and not sent. Calls alternate with those of take().
+  virtual void give_back(const Items& /*items*/) {}
   /// The gradient becomes `result`, which stays where it is until the next step, and 0 elsewhere.
   virtual void commit(const Items& result) = 0;
   /// The gradient becomes what fetch() gave, as it is now. Nothing is kept.

@@ -220,6 +220,7 @@ nlohmann::ordered_json to_json(const SparseOptions& o, const SparseRow& row) {
   json["accumulated"] = o.sparse.accumulated;
   json["step_ms_p50"] = median(row.steps_ms);
   json["step_ms_max"] = *std::max_element(row.steps_ms.begin(), row.steps_ms.end());
+  json["steps_ms"] = row.steps_ms;
   json["dense_ms_p50"] = median(row.dense_ms);
   json["peers"] = nlohmann::ordered_json::object();
   for (const auto& [peer, times] : row.peers_ms)

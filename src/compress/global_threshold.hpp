@@ -24,6 +24,8 @@ class GlobalThreshold {
   /// Called by all ranks. The digits of a magnitude take an allreduce each, until those that share
   /// the digits found so far are few: then everybody gets to see them.
   Share find(Exchange& x, std::span<const float> values, std::uint64_t k);
+  /// What was found last; 0: nothing yet.
+  [[nodiscard]] Magnitude last() const noexcept { return last_; }
 
  private:
   /// Nothing: the k-th does not lie among the bins from `least` on.

@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cstring>
 #include <numeric>
 #include <vector>
@@ -26,7 +27,7 @@ namespace {
 
 constexpr std::string_view kRegionsName = "oktopk/regions";
 // Owners who got more than this times their share of items: regions are cut again.
-constexpr double kSkewed = 1.25;
+constexpr double kSkewed = 1.1;
 constexpr std::uint32_t kMarks = 16384;
 
 class ByteBuffer {
@@ -73,7 +74,7 @@ class OkTopk final : public Scheme {
     add_up(x);
     select_largest(x);
     send_to_all(x);
-    finish(x, chosen.indices);
+    finish(x, chosen);
     return Outcome::done;
   }
 
@@ -96,8 +97,10 @@ class OkTopk final : public Scheme {
   TopK::Chosen choose(Exchange& x) {
     const auto timed = x.time(Part::accumulate_select);
     if (x.far != nullptr) {
-      const auto [items, finite] = x.far->choose(target_);
-      return {items.indices, items.values, finite};
+      if (const auto least = threshold_.last(); least > 0)
+        x.far->expect(std::bit_cast<float>(least));
+      const auto [items, finite, taken] = x.far->choose(target_);
+      return {items.indices, items.values, finite, magnitude(taken)};
     }
     const auto [kept, gone, sum] = x.feedback.begin();
     return top_.accumulate(x.gradient, {kept, gone}, sum);
@@ -250,7 +253,7 @@ class OkTopk final : public Scheme {
   }
 
   // Writes the result, and takes out of the feedback what of it was ours.
-  void finish(Exchange& x, std::span<const std::uint32_t> chosen) {
+  void finish(Exchange& x, const TopK::Chosen& chosen) {
     const auto timed = x.time(Part::decode);
     const auto items = static_cast<std::size_t>(x.report.items);
     indices_.reserve(items);
@@ -276,36 +279,66 @@ class OkTopk final : public Scheme {
     const SparseItems result{indices, {values_.data(), count}};
     if (x.far != nullptr) {
       for (float& value : std::span(values_.data(), count)) value /= divisor;
-      for_each_sent(chosen, indices, [&](auto sent) { x.far->take(sent); });
+      settle(
+          chosen, indices, [&](auto sent) { x.far->take(sent); },
+          [&](auto unsent, auto values) {
+            x.far->give_back({unsent, values});
+          });
       return x.far->commit({result.indices, result.values});
     }
     write_sparse(x.gradient, result, divisor);
-    for_each_sent(chosen, indices, [&](auto sent) { x.feedback.take(sent); });
+    settle(
+        chosen, indices, [&](auto sent) { x.feedback.take(sent); }, [](auto, auto) {});
     x.feedback.commit();
   }
 
-  /// What came out and was chosen here, block by block: that is what this rank sent. Both ascend;
-  /// marks are bytes in the nearest cache, because a bit would have to wait for the one set before
-  /// it.
-  template <class Visit>
-  void for_each_sent(std::span<const std::uint32_t> chosen, std::span<const std::uint32_t> result,
-                     Visit visit) {
-    sent_.resize(kMarks + 1);  // every index is stored, not every one stays
+  /// What was chosen here and came out is what this rank sent: block by block, what of it is still
+  /// to be taken, and what was taken but not sent. Both lists ascend; marks are bytes in the
+  /// nearest cache, because a bit would have to wait for the one set before it.
+  template <class Take, class GiveBack>
+  void settle(const TopK::Chosen& chosen, std::span<const std::uint32_t> result, Take take,
+              GiveBack give_back) {
+    // Every element is stored, not every one stays.
+    sent_.resize(kMarks + 1);
+    unsent_.resize(kMarks + 1);
+    unsent_values_.resize(kMarks + 1);
+    const auto [indices, values, finite, taken] = chosen;
+    // Copies: for all the compiler knows, storing a mark could change where the others lie.
+    auto* const marks = marks_.data();
+    auto* const to_take = sent_.data();
+    auto* const to_return = unsent_.data();
+    auto* const values_to_return = unsent_values_.data();
+    const auto* const all = indices.data();
+    const auto* const all_values = values.data();
+    const auto count = indices.size();
     std::size_t c = 0, r = 0;
-    while (c < chosen.size() && r < result.size()) {
-      const auto begin = std::max(chosen[c], result[r]);
-      while (c < chosen.size() && chosen[c] < begin) ++c;
+    while (c < count) {
+      const auto begin = all[c];
+      const auto mark = next_mark();
       while (r < result.size() && result[r] < begin) ++r;
-      const auto first = c;
-      for (; c < chosen.size() && chosen[c] - begin < kMarks; ++c) marks_[chosen[c] - begin] = 1;
-      std::size_t count = 0;
-      for (; r < result.size() && result[r] - begin < kMarks; ++r) {
-        sent_[count] = result[r];
-        count += marks_[result[r] - begin];
+      for (; r < result.size() && result[r] - begin < kMarks; ++r) marks[result[r] - begin] = mark;
+      std::size_t sent = 0, unsent = 0;
+      for (; c < count && all[c] - begin < kMarks; ++c) {
+        const bool is_sent = marks[all[c] - begin] == mark;
+        const bool is_taken = magnitude(all_values[c]) >= taken;
+        to_take[sent] = to_return[unsent] = all[c];
+        values_to_return[unsent] = all_values[c];
+        sent += static_cast<std::size_t>(is_sent > is_taken);
+        unsent += static_cast<std::size_t>(is_taken > is_sent);
       }
-      for (auto i = first; i < c; ++i) marks_[chosen[i] - begin] = 0;
-      visit(std::span<const std::uint32_t>(sent_).first(count));
+      take(std::span<const std::uint32_t>(sent_).first(sent));
+      give_back(std::span<const std::uint32_t>(unsent_).first(unsent),
+                std::span<const float>(unsent_values_).first(unsent));
     }
+  }
+
+  // Every block has a mark of its own, so that those of earlier blocks may stay.
+  std::uint8_t next_mark() noexcept {
+    if (++mark_ == 0) {
+      marks_.fill(0);
+      mark_ = 1;
+    }
+    return mark_;
   }
 
   // Messages come in the order of owners; a balanced block may hold those of several, and one
@@ -341,8 +374,10 @@ class OkTopk final : public Scheme {
   ByteBuffer outgoing_, incoming_, block_;
   LargeBuffer<std::uint32_t> indices_;  // of the result
   LargeBuffer<float> values_;
-  std::array<std::uint8_t, kMarks> marks_{};  // of chosen elements of a block; 0 between blocks
-  std::vector<std::uint32_t> sent_;
+  std::array<std::uint8_t, kMarks> marks_{};  // `mark_`: in the result, and in the current block
+  std::uint8_t mark_ = 0;
+  std::vector<std::uint32_t> sent_, unsent_;
+  std::vector<float> unsent_values_;
   SparseItems mine_;            // of my own elements those in my region
   std::uint64_t received_ = 0;  // items
   bool balanced_ = false;

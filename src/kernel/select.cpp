@@ -10,6 +10,8 @@
 #include <hwy/highway.h>
 
 #include <algorithm>
+#include <bit>
+#include <cstdint>
 
 HWY_BEFORE_NAMESPACE();
 namespace sinew {
@@ -26,6 +28,9 @@ std::size_t accumulate_select_vectors(const float*, Kept, float*, Magnitude, Ite
 std::size_t select_vectors(const float*, std::size_t, Magnitude, ItemRoom, std::size_t&) {
   return 0;
 }
+std::size_t select_taking_vectors(std::span<float>, Magnitude, Magnitude, ItemRoom, std::size_t&) {
+  return 0;
+}
 std::size_t keep_vectors(ItemRoom, std::size_t, Magnitude, std::size_t&) { return 0; }
 std::size_t between_vectors(std::span<const float>, Magnitude, Magnitude, float*, std::size_t&) {
   return 0;
@@ -39,7 +44,7 @@ namespace hn = hwy::HWY_NAMESPACE;
 constexpr std::size_t kBlock = 2048;  // elements between two looks at the room
 static_assert(kBlock + 64 == kSelectSlack);
 
-using F = hn::ScalableTag<float>;
+using F = hn::CappedTag<float, 16>;  // so that the masks of a group fit 64 bits
 using U = hn::RebindToUnsigned<F>;
 using I = hn::RebindToSigned<F>;
 
@@ -49,9 +54,9 @@ HWY_INLINE auto magnitudes(V values) {
   return hn::And(hn::BitCast(I{}, values), hn::Set(I{}, 0x7FFF'FFFF));
 }
 
-// Where some of a group of vectors are selected, all of them are stored: a branch for each would be
-// mispredicted too often.
 constexpr std::size_t kGroup = 4;
+// Most groups of vectors have no more selected elements than this.
+constexpr int kFew = 6;
 
 /// Returns the new count.
 template <class V, class M>
@@ -64,9 +69,20 @@ HWY_INLINE std::size_t append(V values, M chosen, std::size_t index, ItemRoom ro
   return count + hn::CountTrue(I{}, chosen);
 }
 
-template <class Load>
+template <class M>
+HWY_INLINE std::uint64_t bits_of(M mask) {
+  std::uint64_t bits = 0;
+  hn::StoreMaskBits(I{}, mask, reinterpret_cast<std::uint8_t*>(&bits));
+  return bits;
+}
+
+/// `load` gives a vector, `at` one element of it again; `after` is told which items a block gave,
+/// if all of them are there. A group's few elements are stored one by
+/// one and always as many, those that were not selected to be overwritten by the next: neither a
+/// branch for each, which would be mispredicted too often, nor a vector for each.
+template <class Load, class At, class After>
 HWY_INLINE std::size_t select_blocks(std::size_t elements, Magnitude least, ItemRoom room,
-                                     std::size_t& found, Load load) {
+                                     std::size_t& found, Load load, At at, After after) {
   // A copy: for all the compiler knows, storing an item could change what is behind a reference.
   std::size_t count = found;
   const std::size_t lanes = hn::Lanes(F{}), group = kGroup * lanes;
@@ -75,46 +91,65 @@ HWY_INLINE std::size_t select_blocks(std::size_t elements, Magnitude least, Item
   for (std::size_t begin = 0; begin < whole; begin += kBlock) {
     const std::size_t end = std::min(whole, begin + kBlock);
     const bool has_room = count <= room.capacity;  // otherwise they are only counted
+    const auto before = count;
     for (std::size_t i = begin; i < end; i += group) {
       const auto v0 = load(i), v1 = load(i + lanes);
       const auto v2 = load(i + 2 * lanes), v3 = load(i + 3 * lanes);
       const auto m0 = hn::Gt(magnitudes(v0), below), m1 = hn::Gt(magnitudes(v1), below);
       const auto m2 = hn::Gt(magnitudes(v2), below), m3 = hn::Gt(magnitudes(v3), below);
-      if (hn::AllFalse(I{}, hn::Or(hn::Or(m0, m1), hn::Or(m2, m3)))) continue;
+      auto bits =
+          bits_of(m0) | bits_of(m1) << lanes | bits_of(m2) << 2 * lanes | bits_of(m3) << 3 * lanes;
+      const int selected = std::popcount(bits);
       if (!has_room) {
-        count += hn::CountTrue(I{}, m0) + hn::CountTrue(I{}, m1) + hn::CountTrue(I{}, m2) +
-                 hn::CountTrue(I{}, m3);
-        continue;
+        count += static_cast<std::size_t>(selected);
+      } else if (selected <= kFew) {
+        for (int k = 0; k < kFew; ++k, bits &= bits - 1) {
+          const auto index = i + static_cast<std::size_t>(std::countr_zero(bits)) % group;
+          room.indices[count + static_cast<std::size_t>(k)] = static_cast<std::uint32_t>(index);
+          room.values[count + static_cast<std::size_t>(k)] = at(index);
+        }
+        count += static_cast<std::size_t>(selected);
+      } else {
+        count = append(v0, m0, i, room, count);
+        count = append(v1, m1, i + lanes, room, count);
+        count = append(v2, m2, i + 2 * lanes, room, count);
+        count = append(v3, m3, i + 3 * lanes, room, count);
       }
-      count = append(v0, m0, i, room, count);
-      count = append(v1, m1, i + lanes, room, count);
-      count = append(v2, m2, i + 2 * lanes, room, count);
-      count = append(v3, m3, i + 3 * lanes, room, count);
     }
+    if (count <= room.capacity) after(before, count);
   }
   found = count;
   return whole;
 }
 
-// `kept` loads a vector of what was kept.
+constexpr auto leave = [](std::size_t, std::size_t) {};
+
+// `load_kept` loads a vector of what was kept.
 template <class LoadKept>
-HWY_INLINE std::size_t accumulate_blocks(const float* gradient, LoadKept kept, float* sum,
-                                         std::size_t elements, Magnitude floor, ItemRoom room,
-                                         bool streaming, std::size_t& count) {
+HWY_INLINE std::size_t accumulate_blocks(const float* gradient, Kept kept, LoadKept load_kept,
+                                         float* sum, std::size_t elements, Magnitude floor,
+                                         ItemRoom room, bool streaming, std::size_t& count) {
   const F d;
-  const auto add = [=](std::size_t i) { return hn::Add(hn::LoadU(d, gradient + i), kept(i)); };
+  const auto add = [=](std::size_t i) { return hn::Add(hn::LoadU(d, gradient + i), load_kept(i)); };
   const bool aligned = reinterpret_cast<std::uintptr_t>(sum) % (hn::Lanes(d) * sizeof(float)) == 0;
-  if (!streaming || !aligned)
-    return select_blocks(elements, floor, room, count, [=](std::size_t i) {
-      const auto v = add(i);
-      hn::StoreU(v, d, sum + i);
-      return v;
-    });
-  const auto done = select_blocks(elements, floor, room, count, [=](std::size_t i) {
-    const auto v = add(i);
-    hn::Stream(v, d, sum + i);
-    return v;
-  });
+  if (!streaming || !aligned || sum == kept.values.data())
+    return select_blocks(
+        elements, floor, room, count,
+        [=](std::size_t i) {
+          const auto v = add(i);
+          hn::StoreU(v, d, sum + i);
+          return v;
+        },
+        [=](std::size_t i) { return sum[i]; }, leave);
+  const auto done = select_blocks(
+      elements, floor, room, count,
+      [=](std::size_t i) {
+        const auto v = add(i);
+        hn::Stream(v, d, sum + i);
+        return v;
+      },
+      // The sum is no longer in any cache, its terms are.
+      [=](std::size_t i) { return gradient[i] + kept[i]; }, leave);
   hwy::FlushStream();
   return done;
 }
@@ -125,8 +160,8 @@ std::size_t accumulate_select_vectors(const float* gradient, Kept kept, float* s
   const auto elements = kept.values.size();
   if (kept.gone.empty())
     return accumulate_blocks(
-        gradient, [=](std::size_t i) { return hn::LoadU(F{}, values + i); }, sum, elements, floor,
-        room, streaming, count);
+        gradient, kept, [=](std::size_t i) { return hn::LoadU(F{}, values + i); }, sum, elements,
+        floor, room, streaming, count);
   // Masks are loaded eight bytes at a time: the last word is left to the caller.
   const auto* const gone = reinterpret_cast<const std::uint8_t*>(kept.gone.data());
   const auto load = [=](std::size_t i) {
@@ -137,13 +172,36 @@ std::size_t accumulate_select_vectors(const float* gradient, Kept kept, float* s
     return hn::IfThenZeroElse(hn::LoadMaskBits(F{}, bits), hn::LoadU(F{}, values + i));
   };
   const auto all_but_last = elements < 64 ? 0 : (elements / 64 - 1) * 64;
-  return accumulate_blocks(gradient, load, sum, all_but_last, floor, room, streaming, count);
+  return accumulate_blocks(gradient, kept, load, sum, all_but_last, floor, room, streaming, count);
 }
 
 std::size_t select_vectors(const float* values, std::size_t elements, Magnitude floor,
                            ItemRoom room, std::size_t& count) {
-  return select_blocks(elements, floor, room, count,
-                       [=](std::size_t i) { return hn::LoadU(F{}, values + i); });
+  return select_blocks(
+      elements, floor, room, count, [=](std::size_t i) { return hn::LoadU(F{}, values + i); },
+      [=](std::size_t i) { return values[i]; }, leave);
+}
+
+std::size_t select_taking_vectors(std::span<float> values, Magnitude floor, Magnitude taken,
+                                  ItemRoom room, std::size_t& count) {
+  float* const all = values.data();
+  const std::size_t lanes = hn::Lanes(F{});
+  const auto below = hn::Set(I{}, static_cast<std::int32_t>(taken) - 1);
+  std::uint32_t places[kSelectSlack];
+  const auto take = [&](std::size_t first, std::size_t last) {
+    std::size_t found = 0;
+    for (std::size_t i = first; i < last; i += lanes) {
+      const auto large = hn::And(hn::Gt(magnitudes(hn::LoadU(F{}, room.values + i)), below),
+                                 hn::FirstN(I{}, last - i));
+      const auto indices = hn::LoadU(U{}, room.indices + i);
+      hn::StoreU(hn::Compress(indices, hn::RebindMask(U{}, large)), U{}, places + found);
+      found += hn::CountTrue(I{}, large);
+    }
+    for (std::size_t i = 0; i < found; ++i) all[places[i]] = 0;
+  };
+  return select_blocks(
+      values.size(), floor, room, count, [=](std::size_t i) { return hn::LoadU(F{}, all + i); },
+      [=](std::size_t i) { return all[i]; }, take);
 }
 
 // What is written never lies ahead of what has been read.
@@ -214,6 +272,7 @@ namespace sinew {
 
 HWY_EXPORT(accumulate_select_vectors);
 HWY_EXPORT(select_vectors);
+HWY_EXPORT(select_taking_vectors);
 HWY_EXPORT(keep_vectors);
 HWY_EXPORT(between_vectors);
 HWY_EXPORT(finite_vectors);
@@ -235,6 +294,17 @@ std::size_t select(std::span<const float> values, Magnitude floor, ItemRoom room
   std::size_t i =
       HWY_DYNAMIC_DISPATCH(select_vectors)(values.data(), values.size(), floor, room, count);
   for (; i < values.size(); ++i) append_if(values[i], i, floor, room, count);
+  return count;
+}
+
+std::size_t select_taking(std::span<float> values, Magnitude floor, Magnitude taken,
+                          ItemRoom room) noexcept {
+  std::size_t count = 0;
+  std::size_t i = HWY_DYNAMIC_DISPATCH(select_taking_vectors)(values, floor, taken, room, count);
+  for (; i < values.size(); ++i) {
+    append_if(values[i], i, floor, room, count);
+    if (magnitude(values[i]) >= taken && count <= room.capacity) values[i] = 0;
+  }
   return count;
 }
 

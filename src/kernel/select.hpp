@@ -14,8 +14,9 @@
 namespace sinew {
 
 using Magnitude = std::uint32_t;
-inline constexpr Magnitude kInfinity = 0x7F80'0000;  // this and above: not finite
-inline constexpr Magnitude kSmallest = 1;            // the first that is not zero
+inline constexpr Magnitude kInfinity = 0x7F80'0000;   // this and above: not finite
+inline constexpr Magnitude kSmallest = 1;             // the first that is not zero
+inline constexpr Magnitude kUnreached = 0x8000'0000;  // above all there are
 
 inline Magnitude magnitude(float value) noexcept {
   return std::bit_cast<std::uint32_t>(value) & 0x7FFF'FFFFU;
@@ -60,6 +61,11 @@ std::size_t accumulate_select(std::span<const float> gradient, Kept kept, std::s
                               Magnitude floor, ItemRoom room, bool streaming) noexcept;
 /// The same without a sum: elements of `values` of at least `floor`.
 std::size_t select(std::span<const float> values, Magnitude floor, ItemRoom room) noexcept;
+/// And those of at least `taken`, which is not below `floor`, become 0 as soon as they are items,
+/// while they are in the nearest cache: all of them, if there are not more items than the capacity.
+/// If there are more, all that have become 0 are among so many items.
+std::size_t select_taking(std::span<float> values, Magnitude floor, Magnitude taken,
+                          ItemRoom room) noexcept;
 
 /// Of the first `count` items in `room` those of at least `floor` stay, in order. Returns how many.
 std::size_t keep_items(ItemRoom room, std::size_t count, Magnitude floor) noexcept;

@@ -10,7 +10,8 @@ namespace {
 // Clusters of neighbours, because a cache line costs the same whether one element of it is read or
 // four.
 constexpr std::size_t kCluster = 4, kFewestClusters = 1024, kMostClusters = 16384;
-constexpr std::size_t kBins = 4096;
+// Four of them fit the nearest cache, so that neighbours can be counted apart.
+constexpr std::size_t kBins = 1024;
 // How far below the k-th the bound is put, in standard deviations of the sample: five, and half as
 // many again because neighbours resemble each other.
 constexpr double kDeviations = 7.5;
@@ -75,7 +76,29 @@ Magnitude TopK::bound_from_sample(Get get, Fetch fetch) {
     for (std::size_t i = 0; i < elements_; ++i) sample_[i] = get(i);
   }
   if (sample_rank_ >= sample_.size() || sample_rank_ == 0) return kSmallest;
-  return std::max(kth_magnitude(sample_, sample_rank_).magnitude, kSmallest);
+  return std::max(kth_of_sample(), kSmallest);
+}
+
+Magnitude TopK::kth_of_sample() {
+  constexpr int kShift = 21;  // all magnitudes there are
+  std::fill(counts_.begin(), counts_.end(), 0);
+  count_magnitudes(sample_, 0, kShift, counts_);
+  std::size_t larger = 0, bin = kBins - 1;
+  while (larger + counts_[bin] < sample_rank_ && bin > 0) larger += counts_[bin--];
+  const auto wanted = counts_[bin] - std::min<std::size_t>(sample_rank_ - larger, counts_[bin]);
+  return find_between(sample_, static_cast<Magnitude>(bin) << kShift, Magnitude{1} << kShift,
+                      counts_[bin], wanted);
+}
+
+/// Of the `count` values from `low` on the one that `smaller` others come before.
+Magnitude TopK::find_between(std::span<const float> values, Magnitude low, Magnitude width,
+                             std::size_t count, std::size_t smaller) {
+  boundary_.resize(count + kBetweenSlack);
+  boundary_.resize(take_between(values, low, width, boundary_.data()));
+  const auto at = boundary_.begin() + static_cast<std::ptrdiff_t>(smaller);
+  std::nth_element(boundary_.begin(), at, boundary_.end(),
+                   [](float a, float b) { return magnitude(a) < magnitude(b); });
+  return magnitude(*at);
 }
 
 TopK::Chosen TopK::accumulate(std::span<const float> gradient, Kept kept, std::span<float> sum) {
@@ -90,62 +113,77 @@ TopK::Chosen TopK::accumulate(std::span<const float> gradient, Kept kept, std::s
   // In place the lines that are written have just been read: streaming would only push them out.
   const bool streaming = elements_ >= kStreamingElements && sum.data() != kept.values.data();
   const auto found = accumulate_select(gradient, kept, sum, floor, room(), streaming);
-  return finish(sum, floor, found);
+  return finish(sum, floor, found, {});
 }
 
 TopK::Chosen TopK::choose(std::span<const float> values) {
   reserve(capacity_);
   const auto floor = bound_from_sample([&](std::size_t i) { return values[i]; },
                                        [&](std::size_t i) { __builtin_prefetch(&values[i]); });
-  return finish(values, floor, select(values, floor, room()));
+  return finish(values, floor, select(values, floor, room()), {});
 }
 
-TopK::Chosen TopK::finish(std::span<const float> sum, Magnitude floor, std::size_t found) {
+TopK::Chosen TopK::choose_taking(std::span<float> values, Magnitude likely) {
+  if (likely >= kUnreached || items_ == 0) return choose(values);
+  reserve(capacity_);
+  const auto floor = bound_from_sample([&](std::size_t i) { return values[i]; },
+                                       [&](std::size_t i) { __builtin_prefetch(&values[i]); });
+  const Taking taking{values, std::max(likely, floor)};
+  return finish(values, floor, select_taking(values, floor, taking.least, room()), taking);
+}
+
+void TopK::put_back(const Taking& taking, std::size_t items) const {
+  for (std::size_t i = 0; i < items; ++i)
+    if (magnitude(values_.data()[i]) >= taking.least)
+      taking.from[indices_.data()[i]] = values_.data()[i];
+}
+
+TopK::Chosen TopK::finish(std::span<const float> sum, Magnitude floor, std::size_t found,
+                          Taking taking) {
   scanned_again_ = found > capacity_ || (found < items_ && floor > kSmallest);
-  std::size_t count = found;
   if (items_ == 0) return {};
+  const bool has_surplus = !scanned_again_ && found > items_;
+  const auto least = has_surplus ? find_least(floor, found) : Kth{};
+  // What will not be chosen must not be gone.
+  if (scanned_again_ || taking.least <= least.magnitude) {
+    put_back(taking, std::min(found, capacity_));
+    taking.least = kUnreached;
+  }
+  std::size_t count = found;
   if (scanned_again_)
     count = choose_again(sum);
-  else if (found > items_)
-    count = trim(floor, found);
+  else if (has_surplus)
+    count = drop_ties(keep_items(room(), found, least.magnitude), least.magnitude,
+                      items_ - least.larger);
   const std::span<const float> values(values_.data(), count);
   // Whatever is not finite has the largest magnitude of all, so that it is among the chosen.
-  return {{indices_.data(), count}, values, all_finite(values)};
+  return {{indices_.data(), count}, values, all_finite(values), taking.least};
 }
 
-// Of the candidates the k largest stay. The k-th lies just above the bound, so fine bins begin
-// there; coarse ones take over where it does not.
-std::size_t TopK::trim(Magnitude floor, std::size_t found) {
+// The k-th of the candidates lies just above the bound, so fine bins begin there; coarse ones take
+// over where it does not.
+Kth TopK::find_least(Magnitude floor, std::size_t found) {
   const std::span<float> values(values_.data(), found);
   const std::size_t surplus = found - items_;
-  constexpr int kFine = 11, kCoarse = 19;
+  constexpr int kFine = 13, kCoarse = 21;
   auto from = floor;
-  std::size_t below = 0, bin = 0;
+  Magnitude least = 0;
+  std::size_t below = 0;
   for (const int shift : {kFine, kCoarse}) {
     std::fill(counts_.begin(), counts_.end(), 0);
     count_magnitudes(values, from, shift, counts_);
-    bin = 0;
+    std::size_t bin = 0;
     while (below + counts_[bin] <= surplus && bin < kBins) below += counts_[bin++];
-    const bool inside = bin < kBins;
     const auto width = Magnitude{1} << shift;
-    if (!inside) {
-      from += static_cast<Magnitude>(kBins) * width;
-      continue;
-    }
-    const auto low = from + static_cast<Magnitude>(bin) * width;
-    boundary_.resize(counts_[bin] + kBetweenSlack);
-    boundary_.resize(take_between(values, low, width, boundary_.data()));
+    from += static_cast<Magnitude>(bin) * width;
+    if (bin == kBins) continue;
+    least = find_between(values, from, width, counts_[bin], surplus - below);
     break;
   }
-  const auto at = boundary_.begin() + static_cast<std::ptrdiff_t>(surplus - below);
-  std::nth_element(boundary_.begin(), at, boundary_.end(),
-                   [](float a, float b) { return magnitude(a) < magnitude(b); });
-  const auto least = magnitude(*at);
   const auto above = found - below - boundary_.size();
-  const auto larger = above + static_cast<std::size_t>(
-                                  std::count_if(boundary_.begin(), boundary_.end(),
-                                                [&](float v) { return magnitude(v) > least; }));
-  return drop_ties(keep_items(room(), found, least), least, items_ - larger);
+  return {least, above + static_cast<std::size_t>(
+                             std::count_if(boundary_.begin(), boundary_.end(),
+                                           [&](float v) { return magnitude(v) > least; }))};
 }
 
 // Of those equal to the least, the first `wanted` stay.

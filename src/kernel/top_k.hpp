@@ -12,6 +12,11 @@
 
 namespace sinew {
 
+struct Kth {
+  Magnitude magnitude = 0;
+  std::size_t larger = 0;  // elements above it
+};
+
 class TopK {
  public:
   /// For vectors of `elements`; `items` of them are wanted. Both may be 0.
@@ -22,11 +27,15 @@ class TopK {
   struct Chosen {
     std::span<const std::uint32_t> indices;
     std::span<const float> values;
-    bool finite = true;  // whether all elements are, not only the chosen
+    bool finite = true;            // whether all elements are, not only the chosen
+    Magnitude taken = kUnreached;  // chosen elements of at least so much are 0 where they were
   };
   /// sum = gradient + kept, and the largest of it. `sum` may be `kept`.
   Chosen accumulate(std::span<const float> gradient, Kept kept, std::span<float> sum);
   Chosen choose(std::span<const float> values);
+  /// And of the chosen those of at least `likely` become 0 at once, if that is above the least of
+  /// them: cheaper than later, because they are in cache now.
+  Chosen choose_taking(std::span<float> values, Magnitude likely);
 
   /// Whether the last call had to scan again because the sample misled it.
   [[nodiscard]] bool scanned_again() const noexcept { return scanned_again_; }
@@ -34,8 +43,16 @@ class TopK {
  private:
   template <class Get, class Fetch>
   Magnitude bound_from_sample(Get get, Fetch fetch);
-  Chosen finish(std::span<const float> sum, Magnitude floor, std::size_t found);
-  std::size_t trim(Magnitude floor, std::size_t found);
+  Magnitude kth_of_sample();
+  Magnitude find_between(std::span<const float> values, Magnitude low, Magnitude width,
+                         std::size_t count, std::size_t smaller);
+  struct Taking {
+    std::span<float> from = {};
+    Magnitude least = kUnreached;
+  };
+  Chosen finish(std::span<const float> sum, Magnitude floor, std::size_t found, Taking taking);
+  void put_back(const Taking& taking, std::size_t items) const;
+  Kth find_least(Magnitude floor, std::size_t found);
   std::size_t drop_ties(std::size_t count, Magnitude least, std::size_t wanted);
   std::size_t choose_again(std::span<const float> sum);
   void reserve(std::size_t candidates);
@@ -54,10 +71,6 @@ class TopK {
 };
 
 /// The exact k-th largest magnitude, k from 1 to values.size(), in three passes whatever the data.
-struct Kth {
-  Magnitude magnitude = 0;
-  std::size_t larger = 0;  // elements above it
-};
 Kth kth_magnitude(std::span<const float> values, std::size_t k);
 
 }  // namespace sinew

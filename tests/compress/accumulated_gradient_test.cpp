@@ -4,7 +4,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
+#include <functional>
 #include <limits>
 #include <vector>
 
@@ -177,6 +179,31 @@ TEST(AccumulatedGradient, loses_nothing_when_a_rank_dies) {
     });
     EXPECT_TRUE(errors[1].has_value());
   }
+}
+
+// What is taken before anybody knows whether it will be sent.
+TEST(AccumulatedGradient, takes_what_is_expected_to_be_sent_while_it_chooses) {
+  Together one;
+  const auto values = test::gradient(kElements, 0, 0);
+  one.add(values);
+  const auto sorted = [&] {
+    auto magnitudes = values;
+    for (auto& value : magnitudes) value = std::abs(value);
+    std::sort(magnitudes.begin(), magnitudes.end(), std::greater<>());
+    return magnitudes;
+  }();
+  one.gradient.expect(sorted[20]);
+  const auto chosen = one.gradient.choose(60);
+  EXPECT_EQ(chosen.taken, sorted[20]);
+  EXPECT_EQ(std::count(one.sum.begin(), one.sum.end(), 0.0F) -
+                std::count(values.begin(), values.end(), 0.0F),
+            21);
+  one.gradient.roll_back(ErrorFeedback::Keep::all);
+  EXPECT_EQ(difference(values, one.sum, "sum"), "");
+
+  one.gradient.choose(60);
+  EXPECT_EQ(difference(values, one.gradient.fetch(), "fetched"), "");
+  EXPECT_EQ(difference(values, one.sum, "sum"), "");
 }
 
 TEST(AccumulatedGradient, a_result_of_another_size_is_refused) {

@@ -27,8 +27,8 @@ class Elsewhere final : public FarGradient {
     ++chosen_;
     begin();
     top_.emplace(sum_.size(), most);
-    const auto [indices, values, finite] = top_->choose(sum_);
-    return {{indices, values}, finite};
+    const auto chosen = top_->choose(sum_);
+    return {{chosen.indices, chosen.values}, chosen.finite};
   }
   std::span<float> fetch() override {
     ++fetched_;

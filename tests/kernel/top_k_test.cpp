@@ -142,6 +142,48 @@ TEST(Select, what_does_not_fit_is_counted_and_not_written) {
   }
 }
 
+TEST(Select, what_it_takes_is_zero_and_among_the_items) {
+  for (const auto level : kLevels) {
+    choose_simd_for_test(level);
+    for (const std::size_t elements : {0, 1, 63, 64, 2047, 2049, 10007})
+      for (const float least : {0.5F, 1.0F, 3.0F})
+        for (const std::size_t capacity : {elements, elements / 100, std::size_t{0}}) {
+          const auto values = awkward(elements, 5);
+          const auto floor = magnitude(0.5F), taken = magnitude(least);
+          auto left = values;
+          Items expected, items;
+          select(values, floor, expected.room(elements));
+          const auto found = select_taking(left, floor, taken, items.room(capacity));
+          ASSERT_EQ(found, select(values, floor, expected.room(elements)));
+          const auto there = std::min(found, capacity);
+          items.keep(there);
+          expected.keep(there);
+          ASSERT_EQ(items.indices, expected.indices);
+          ASSERT_TRUE(same_bits(items.values, expected.values));
+          for (std::size_t i = 0; i < there; ++i) {
+            if (magnitude(items.values[i]) < taken) continue;
+            ASSERT_TRUE(found > capacity || left[items.indices[i]] == 0.0F);
+            left[items.indices[i]] = items.values[i];
+          }
+          ASSERT_TRUE(same_bits(left, values)) << elements << " elements, room for " << capacity;
+        }
+  }
+  choose_simd_for_test(SimdLevel::best);
+}
+
+TEST(TopK, takes_what_is_likely_at_once) {
+  std::mt19937 random(9);
+  std::normal_distribution<float> normal;
+  std::vector<float> values(1 << 20);
+  for (auto& value : values) value = normal(random);
+  auto left = values;
+  TopK top(values.size(), 20000);
+  const auto chosen = top.choose_taking(left, magnitude(3.0F));
+  EXPECT_EQ(chosen.taken, magnitude(3.0F));
+  EXPECT_EQ(std::count(left.begin(), left.end(), 0.0F),
+            std::count_if(values.begin(), values.end(), [](float v) { return std::abs(v) >= 3; }));
+}
+
 TEST(Select, counts_magnitudes_as_one_by_one_would) {
   for (const std::size_t elements : {0U, 1U, 100U, 16391U, 40001U, 200003U})
     for (const std::size_t bins : {1U, 513U, 2049U, 4097U, 5000U})
@@ -218,6 +260,21 @@ void expect_exact(const std::vector<float>& values, std::size_t k, std::string_v
     for (std::size_t i = 0; i < indices.size(); ++i)
       ASSERT_EQ(magnitude(chosen.values[i]), magnitude(values[indices[i]]));
     ASSERT_EQ(chosen.finite, k == 0 || all_finite(values)) << what;
+  }
+  // Whatever is expected, the same are chosen, and of them those are 0 that are said to be.
+  for (const Magnitude likely :
+       {Magnitude{0}, magnitude(1e-3F), magnitude(2.0F), magnitude(3.5F), kInfinity, kUnreached}) {
+    auto left = values;
+    const auto chosen = top.choose_taking(left, likely);
+    const std::vector<std::uint32_t> indices(chosen.indices.begin(), chosen.indices.end());
+    ASSERT_EQ(indices, expected) << what << ", k " << k << " of " << values.size();
+    for (std::size_t i = 0; i < indices.size(); ++i) {
+      ASSERT_EQ(magnitude(chosen.values[i]), magnitude(values[indices[i]]));
+      if (magnitude(chosen.values[i]) < chosen.taken) continue;
+      ASSERT_EQ(left[indices[i]], 0.0F) << what << ": said to be taken, and is not";
+      left[indices[i]] = values[indices[i]];
+    }
+    ASSERT_TRUE(same_bits(left, values)) << what << ": taken and not said, or not chosen";
   }
 }
 

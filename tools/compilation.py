@@ -2,10 +2,19 @@
 
 import json
 import os
+import re
 import shlex
 import subprocess
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+
+
+def sources_of(compiled):
+    """The file itself, or the files that it includes if it is one that CMake made of several."""
+    if compiled.parent.name != "Unity":
+        return [compiled]
+    included = re.findall(r'^#include "(.+)"$', compiled.read_text(encoding="utf-8"), re.MULTILINE)
+    return [Path(name).resolve() for name in included]
 
 
 def load_commands(build):
@@ -20,8 +29,9 @@ def load_commands(build):
         if "-include" in words:
             lent = words.index("-include")
             del words[lent : lent + 2]
-        source = Path(entry["directory"], entry["file"]).resolve()
-        commands[source] = [word for word in words if word not in ("-c", entry["file"])]
+        flags = [word for word in words if word not in ("-c", entry["file"])]
+        for source in sources_of(Path(entry["directory"], entry["file"]).resolve()):
+            commands[source] = flags
     return commands
 
 

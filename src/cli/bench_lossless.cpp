@@ -13,6 +13,7 @@
 #include "base/counter_random.hpp"
 #include "base/text.hpp"
 #include "cli/arguments.hpp"
+#include "cli/median.hpp"
 #include "cli/output.hpp"
 #include "cli/table.hpp"
 #include "cli/verbs.hpp"
@@ -126,11 +127,6 @@ void take_turn(Contender& contender, LosslessEncoder& encoder, const Bytes& data
   contender.decode_ms.push_back(ms_since(begin));
   if (!std::equal(got->begin(), got->end(), data.begin(), data.end()))
     throw Error(Errc::system, fmt::format("{}: other bytes came back", contender.name));
-}
-
-double median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  return values[values.size() / 2];
 }
 
 struct Figures {

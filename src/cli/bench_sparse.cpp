@@ -13,6 +13,7 @@
 #include "base/text.hpp"
 #include "cli/arguments.hpp"
 #include "cli/bench_options.hpp"
+#include "cli/median.hpp"
 #include "cli/output.hpp"
 #include "cli/sparse_contender.hpp"
 #include "cli/sparse_gradient.hpp"
@@ -115,10 +116,6 @@ struct SparseRow {
   SparseRemark remark;  // mean over ranks where ranks differ
   std::uint64_t wrong = 0;
 };
-
-double median(std::vector<double> values) {
-  return values.empty() ? 0 : bench::summarize(values).p50_us;
-}
 
 // All contenders of one rank count and scheme, in turns.
 class SparseRun {

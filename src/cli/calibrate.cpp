@@ -31,7 +31,7 @@
 namespace sinew {
 namespace {
 
-struct Wanted {
+struct CalibrateWanted {
   BenchSetup setup;
   int ranks = 0;
   int rounds = 9;
@@ -59,7 +59,7 @@ std::vector<double> message_sizes(double most) {
   return sizes;
 }
 
-void refuse_busy(const Wanted& wanted) {
+void refuse_busy(const CalibrateWanted& wanted) {
   const double busy = busy_cores();
   if (busy <= kMostBusy || wanted.force) return;
   throw Error(
@@ -86,7 +86,7 @@ double refuse_noise(const std::vector<Timing>& timings, bool force) {
   return noise[noise.size() / 2];
 }
 
-void sign(Network& network, const Wanted& wanted) {
+void sign(Network& network, const CalibrateWanted& wanted) {
   char host[256] = "";
   ::gethostname(host, sizeof host - 1);
   auto& from = network.provenance;
@@ -106,7 +106,7 @@ struct Calibrated {
 };
 
 // Twice as many ranks as cores: what it takes until the next one runs.
-double time_switch(const Wanted& wanted, const Network& network) {
+double time_switch(const CalibrateWanted& wanted, const Network& network) {
   const int ranks = 2 * allowed_cores();
   std::vector<Experiment> experiments;
   for (const std::string algorithm : {"binomial", "ring", "recursive_doubling", "flat"})
@@ -116,7 +116,7 @@ double time_switch(const Wanted& wanted, const Network& network) {
   return switch_ps(network, ranks, allowed_cores(), timings);
 }
 
-Calibrated calibrate(const Wanted& wanted) {
+Calibrated calibrate(const CalibrateWanted& wanted) {
   refuse_busy(wanted);
   const auto begin = Clock::now();
   ProgressLine progress;
@@ -186,7 +186,7 @@ void print_curve(Table& table, std::string_view part, const Curve& curve) {
   }
 }
 
-void print(const Calibrated& result, const Wanted& wanted) {
+void print(const Calibrated& result, const CalibrateWanted& wanted) {
   const auto& network = result.network;
   using enum Align;
   Table table({{"part"}, {"size"}, {"alpha", right}, {"rate", right}});
@@ -211,7 +211,7 @@ void print(const Calibrated& result, const Wanted& wanted) {
       result.seconds, wanted.file);
 }
 
-void write(const Wanted& wanted, const Network& network) {
+void write(const CalibrateWanted& wanted, const Network& network) {
   std::ofstream file(wanted.file);
   if (!(file << to_toml(network)) || !file.flush())
     throw Error(Errc::system,
@@ -226,7 +226,7 @@ int run_calibrate(int argc, char** argv) {
       "Measures what messages, combining and shared memory cost here, checks the model on whole "
       "collectives, and writes it for `sinew predict --net` (docs/predict.md).",
       "sinew calibrate"};
-  Wanted wanted;
+  CalibrateWanted wanted;
   app.add_option("--transport", wanted.setup.transport, "shm (default), tcp or mpi");
   app.add_option("--mpi", wanted.setup.mpi, "openmpi or mpich, where the transport is mpi");
   app.add_option("-p,--ranks", wanted.ranks, "ranks (default: one a core, at most 8)")

@@ -31,11 +31,11 @@ int run_demo(int argc, char** argv) {
                "instead: lstman4 (27.6M parameters) with 8 workers for a few steps, dense and then "
                "sparse, and its tables; minutes on a small machine");
   if (const auto status = parse(app, argc, argv)) return *status;
-  constexpr std::array<std::string_view, 2> kParts{"collectives", "tour"};
+  constexpr std::array<std::string_view, 2> kDemos{"collectives", "tour"};
   const int size = one_size(ranks.empty() ? seed_run ? "8" : "4" : ranks, {});
   if (what == "collectives") return demo_collectives(size);
   if (what == "tour") return demo_tour(size);
-  if (!what.empty()) throw Error(Errc::invalid_argument, unknown("demo", what, kParts));
+  if (!what.empty()) throw Error(Errc::invalid_argument, unknown("demo", what, kDemos));
   training.workers = size;
   return seed_run ? demo_seed_run(training) : demo_training(training);
 }

@@ -47,7 +47,7 @@ int run_doctor(int argc, char** argv) {
   for (auto& peer : examine_peers()) checks.push_back(std::move(peer));
   const auto count = [&](Level level) {
     return std::count_if(checks.begin(), checks.end(),
-                         [&](const Check& c) { return c.level == level; });
+                         [&](const Checked& c) { return c.level == level; });
   };
   const auto failures = count(Level::fail), warnings = count(Level::warn);
   if (json) {

@@ -67,16 +67,16 @@ double quota_cores() {
   return cores;
 }
 
-Check check_cores(int ranks) {
+Checked check_cores(int ranks) {
   const double cores = usable_cores();
-  Check check{"cores", Level::ok, fmt::format("{:.4g} usable for {} ranks", cores, ranks), ""};
+  Checked check{"cores", Level::ok, fmt::format("{:.4g} usable for {} ranks", cores, ranks), ""};
   if (ranks <= cores) return check;
   check.level = Level::warn;
   check.repair = "ranks that outnumber cores take turns: start fewer, or widen the cpuset or quota";
   return check;
 }
 
-Check check_topology() {
+Checked check_topology() {
   hwloc_topology_t topology = nullptr;
   if (hwloc_topology_init(&topology) != 0 || hwloc_topology_load(topology) != 0)
     return {"topology", Level::warn, "hwloc cannot read it", "--bind will not work here"};
@@ -97,7 +97,7 @@ Check check_topology() {
       ""};
 }
 
-Check check_dev_shm() {
+Checked check_dev_shm() {
   struct statvfs info {};
   constexpr std::uint64_t kSmall = 256ULL << 20;
   if (::statvfs("/dev/shm", &info) != 0)
@@ -105,8 +105,8 @@ Check check_dev_shm() {
             "Sinew does not use it, but MPIs do: mount -t tmpfs tmpfs /dev/shm"};
   const std::uint64_t total = std::uint64_t{info.f_blocks} * info.f_frsize;
   const std::uint64_t free = std::uint64_t{info.f_bavail} * info.f_frsize;
-  Check check{"/dev/shm", Level::ok,
-              fmt::format("{} free of {}", human_bytes(free), human_bytes(total)), ""};
+  Checked check{"/dev/shm", Level::ok,
+                fmt::format("{} free of {}", human_bytes(free), human_bytes(total)), ""};
   if (free >= kSmall) return check;
   check.level = Level::warn;
   check.repair =
@@ -114,7 +114,7 @@ Check check_dev_shm() {
   return check;
 }
 
-Check check_memfd() {
+Checked check_memfd() {
   constexpr std::size_t kBytes = 1 << 20;
   const int fd = ::memfd_create("sinew-doctor", MFD_CLOEXEC);
   bool works = fd >= 0 && ::ftruncate(fd, kBytes) == 0;
@@ -131,7 +131,7 @@ Check check_memfd() {
 }
 
 // Ranks are siblings, so one child tries to read another's memory.
-Check check_process_vm_readv() {
+Checked check_process_vm_readv() {
   const std::uint64_t secret = 0x5357'494E'4555ULL;
   const pid_t target = ::fork();
   if (target == 0) {
@@ -160,7 +160,7 @@ Check check_process_vm_readv() {
           "large messages go through slots: sysctl kernel.yama.ptrace_scope=0, or CAP_SYS_PTRACE"};
 }
 
-Check check_membarrier() {
+Checked check_membarrier() {
   const auto commands = ::syscall(SYS_membarrier, MEMBARRIER_CMD_QUERY, 0, 0);
   const bool expedited = commands > 0 && (commands & MEMBARRIER_CMD_GLOBAL_EXPEDITED) != 0;
   if (expedited) return {"membarrier", Level::ok, "expedited", ""};
@@ -168,7 +168,7 @@ Check check_membarrier() {
           "waiting uses fences instead; nothing to do unless a sandbox forbids the call"};
 }
 
-Check check_pidfd() {
+Checked check_pidfd() {
   const auto fd = static_cast<int>(::syscall(SYS_pidfd_open, ::getpid(), 0));
   if (fd < 0)
     return {"pidfd_open", Level::warn, std::strerror(errno),
@@ -177,8 +177,8 @@ Check check_pidfd() {
   return {"pidfd_open", Level::ok, "works", ""};
 }
 
-Check check_limit(const std::string& name, decltype(RLIMIT_NOFILE) which, rlim_t wanted, bool bytes,
-                  const std::string& repair) {
+Checked check_limit(const std::string& name, decltype(RLIMIT_NOFILE) which, rlim_t wanted,
+                    bool bytes, const std::string& repair) {
   rlimit limit{};
   ::getrlimit(which, &limit);
   const auto text = limit.rlim_cur == RLIM_INFINITY ? std::string("unlimited")
@@ -189,14 +189,14 @@ Check check_limit(const std::string& name, decltype(RLIMIT_NOFILE) which, rlim_t
   return {name, Level::warn, text, repair};
 }
 
-Check check_clock() {
+Checked check_clock() {
   const auto source =
       first_line("/sys/devices/system/clocksource/clocksource0/current_clocksource");
   timespec step{};
   ::clock_getres(CLOCK_MONOTONIC, &step);
-  Check check{"clock", Level::ok,
-              fmt::format("{}, {} ns", source.empty() ? "unknown source" : source, step.tv_nsec),
-              ""};
+  Checked check{"clock", Level::ok,
+                fmt::format("{}, {} ns", source.empty() ? "unknown source" : source, step.tv_nsec),
+                ""};
   const bool quick = source.empty() || source == "tsc" || source == "arch_sys_counter" ||
                      source == "kvm-clock" || source.starts_with("hyperv");
   if (quick && step.tv_sec == 0 && step.tv_nsec <= 1000) return check;
@@ -205,7 +205,7 @@ Check check_clock() {
   return check;
 }
 
-Check check_huge_pages() {
+Checked check_huge_pages() {
   const auto line = first_line("/sys/kernel/mm/transparent_hugepage/shmem_enabled");
   const auto begin = line.find('['), end = line.find(']');
   const bool known = begin != std::string::npos && end != std::string::npos;
@@ -231,7 +231,7 @@ std::string output_line(const std::string& command) {
 }
 
 // Loaded in a process of its own: one process cannot hold two MPIs.
-Check check_mpi_plugin(Mpi mpi) {
+Checked check_mpi_plugin(Mpi mpi) {
   const auto title = fmt::format("mpi over {}", name(mpi));
   const auto file = mpi_plugin_file(mpi, process_environment());
   if (file.empty())
@@ -258,7 +258,7 @@ Check check_mpi_plugin(Mpi mpi) {
 
 double usable_cores() { return std::min<double>(affinity_cores(), quota_cores()); }
 
-std::vector<Check> examine(int ranks) {
+std::vector<Checked> examine(int ranks) {
   if (ranks == 0) ranks = std::max(1, static_cast<int>(usable_cores()));
   const auto wanted = static_cast<rlim_t>(ranks);
   return {check_cores(ranks),
@@ -277,8 +277,8 @@ std::vector<Check> examine(int ranks) {
           check_huge_pages()};
 }
 
-std::vector<Check> examine_peers() {
-  std::vector<Check> checks;
+std::vector<Checked> examine_peers() {
+  std::vector<Checked> checks;
   const auto add = [&](const std::string& name, std::string found, const std::string& package) {
     const bool missing = found.empty();
     checks.push_back(

@@ -9,7 +9,7 @@ namespace sinew {
 
 enum class Level : std::uint8_t { ok, warn, fail };
 
-struct Check {
+struct Checked {
   std::string name;
   Level level = Level::ok;
   std::string value;
@@ -20,9 +20,9 @@ struct Check {
 double usable_cores();
 
 /// Everything, for a job of `ranks` ranks (0: as many as there are cores).
-std::vector<Check> examine(int ranks);
+std::vector<Checked> examine(int ranks);
 
 /// Programs and libraries that `sinew bench` can compare with.
-std::vector<Check> examine_peers();
+std::vector<Checked> examine_peers();
 
 }  // namespace sinew

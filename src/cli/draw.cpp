@@ -15,13 +15,13 @@
 namespace sinew {
 namespace {
 
-struct Wanted {
+struct DrawWanted {
   std::string collective, algo, ranks, nodes, schedule;
   int root = 0;
   std::uint32_t segments = 1;
 };
 
-World wanted_world(const Wanted& wanted) {
+World wanted_world(const DrawWanted& wanted) {
   if (!wanted.schedule.empty()) {
     if (!wanted.collective.empty())
       throw Error(Errc::invalid_argument, "--schedule draws a document; leave the collective out");
@@ -48,7 +48,7 @@ World wanted_world(const Wanted& wanted) {
 int run_draw(int argc, char** argv) {
   CLI::App app{"Draws a schedule: rounds down, ranks across, arrows with their chunks.",
                "sinew draw"};
-  Wanted wanted;
+  DrawWanted wanted;
   std::string format = "text", bytes = "1M";
   bool json = false;
   app.add_option("collective", wanted.collective, "e.g. allreduce");

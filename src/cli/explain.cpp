@@ -24,7 +24,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-struct Asked {
+struct ExplainAsked {
   std::string what, algo, ranks = "8", bytes = "1M", net, nodes, format = "text";
   std::vector<std::string> settings;
   int root = 0;
@@ -43,7 +43,7 @@ struct Story {
   std::vector<Activity> activities{};
 };
 
-const Algorithm& algorithm_for(const Asked& asked, const Question& question,
+const Algorithm& algorithm_for(const ExplainAsked& asked, const Question& question,
                                const Network& network) {
   if (!asked.algo.empty()) return find_algorithm(question.collective, asked.algo);
   const Algorithm* best = nullptr;
@@ -59,8 +59,8 @@ const Algorithm& algorithm_for(const Asked& asked, const Question& question,
   return *best;
 }
 
-Story predicted(const Asked& asked) {
-  constexpr int kMostRanks = 16384;
+Story predicted(const ExplainAsked& asked) {
+  constexpr int kMostExplained = 16384;
   if (asked.net.empty())
     throw Error(Errc::invalid_argument,
                 "on which network? Say --net FILE, or --net alpha=5us,bw=25GB/s");
@@ -72,10 +72,10 @@ Story predicted(const Asked& asked) {
   question.root = asked.root;
   question.segments = asked.segments;
   question.samples = 1;
-  if (question.ranks > kMostRanks)
+  if (question.ranks > kMostExplained)
     throw Error(Errc::invalid_argument,
                 fmt::format("{} ranks are more than can be explained: at most {}", question.ranks,
-                            kMostRanks));
+                            kMostExplained));
   const auto network = load_network(asked.net, asked.settings);
   const auto& algorithm = algorithm_for(asked, question, network);
   if (!fits(algorithm, question, network))
@@ -109,7 +109,7 @@ Story predicted(const Asked& asked) {
   return story;
 }
 
-Story recorded(const Asked& asked) {
+Story recorded(const ExplainAsked& asked) {
   const auto traces = read_folder(asked.what);
   const auto all = report::recorded_collectives(traces);
   if (all.empty())
@@ -170,7 +170,7 @@ int run_explain(int argc, char** argv) {
       "The longest chain of events of one collective: what it took so long for, who waits for "
       "whom, in words and as a drawing. Of a prediction, or of what ranks recorded (SINEW_TRACE).",
       "sinew explain"};
-  Asked asked;
+  ExplainAsked asked;
   bool json = false;
   app.add_option("what", asked.what, "a collective, e.g. allreduce; or a folder of traces")
       ->required();

@@ -26,7 +26,7 @@ namespace {
 
 using SteadyClock = std::chrono::steady_clock;
 
-struct Wanted {
+struct LaunchWanted {
   int ranks = 0;
   std::string bind = "none";
   bool no_label = false, json = false, tls = false;
@@ -56,7 +56,7 @@ int free_port() {
 
 class Launch {
  public:
-  explicit Launch(Wanted wanted)
+  explicit Launch(LaunchWanted wanted)
       : wanted_(std::move(wanted)),
         binding_(wanted_.bind),
         output_(wanted_.json       ? Label::json
@@ -217,7 +217,7 @@ class Launch {
                                         std::chrono::duration<double>(wanted_.grace_s));
   }
 
-  Wanted wanted_;
+  LaunchWanted wanted_;
   ProcessorBinding binding_;
   RankOutput output_;
   std::string rendezvous_, token_, port_;
@@ -239,7 +239,7 @@ int run_launch(int argc, char** argv) {
       "MASTER_ADDR, MASTER_PORT. "
       "The first rank that fails ends the others and gives its exit code.",
       "sinew launch"};
-  Wanted wanted;
+  LaunchWanted wanted;
   app.add_option("-n,--ranks", wanted.ranks, "how many ranks")->required();
   app.add_option("--bind", wanted.bind, "ranks in turn to each core, l3, numa domain; or none");
   app.add_flag("--no-label", wanted.no_label, "pass output through as it is");

@@ -100,13 +100,13 @@ std::string share(std::uint64_t chunks, std::uint32_t message) {
 }
 
 // One line of a cost table: some of the ranks.
-struct Cost {
+struct CostRow {
   std::string who;  // "", "root" or "others"
   Traffic most;
 };
 struct Costs {
   WorldTraffic world;
-  std::vector<Cost> rows;
+  std::vector<CostRow> rows;
   std::string nodes;  // of algorithms that need several
   std::string refusal;
 };
@@ -208,7 +208,7 @@ void print_plain(const std::vector<Collective>& collectives) {
 }
 
 // Indented lines of at most 80 columns.
-std::string wrapped(const std::set<std::string>& parts, std::string_view separator) {
+std::string wrapped_parts(const std::set<std::string>& parts, std::string_view separator) {
   std::string text, line;
   for (const auto& part : parts) {
     if (line.size() + separator.size() + part.size() > 76)
@@ -251,7 +251,7 @@ void print_costs(const std::vector<Collective>& collectives, int size, std::uint
       }
     }
     if (!forms.empty() && std::has_single_bit(static_cast<unsigned>(size)))
-      notes += wrapped(forms, "; ");
+      notes += wrapped_parts(forms, "; ");
     fmt::print("{}{}\n", table.text(), notes);
   }
   fmt::print(

@@ -24,7 +24,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-struct Asked {
+struct PredictAsked {
   std::string collective, algo = "all", ranks = "8", bytes = "1M", net, nodes, transport;
   std::vector<std::string> settings;
   int root = 0, samples = 20;
@@ -45,7 +45,7 @@ std::vector<const Algorithm*> asked_algorithms(Collective collective, const std:
   return rows;
 }
 
-void check_size(const Asked& asked, int ranks, const std::vector<int>& node_of) {
+void check_size(const PredictAsked& asked, int ranks, const std::vector<int>& node_of) {
   if (!node_of.empty() && static_cast<int>(node_of.size()) != ranks)
     throw Error(Errc::invalid_argument,
                 fmt::format("the node map '{}' holds {} ranks, but -p says {}", asked.nodes,
@@ -55,7 +55,7 @@ void check_size(const Asked& asked, int ranks, const std::vector<int>& node_of) 
                 fmt::format("root {} is not a rank of {}", asked.root, ranks));
 }
 
-void check_network(const Network& network, const Asked& asked) {
+void check_network(const Network& network, const PredictAsked& asked) {
   const auto& from = network.provenance;
   if (!asked.transport.empty() && from.transport != asked.transport)
     throw Error(Errc::invalid_argument,
@@ -74,7 +74,7 @@ void check_network(const Network& network, const Asked& asked) {
                     network.topology.where, network.topology.levels.front().name));
 }
 
-Point ask(const Asked& asked, Collective collective, int ranks, std::uint64_t bytes,
+Point ask(const PredictAsked& asked, Collective collective, int ranks, std::uint64_t bytes,
           const Network& network, ProgressLine& progress) {
   Question question{.collective = collective,
                     .ranks = ranks,
@@ -244,7 +244,7 @@ int run_predict(int argc, char** argv) {
       "Predicts what a collective takes on a network, by running the schedules of the library in "
       "virtual time (docs/predict.md).",
       "sinew predict"};
-  Asked asked;
+  PredictAsked asked;
   bool json = false;
   app.add_option("collective", asked.collective, "e.g. allreduce")->required();
   app.add_option("--net", asked.net,

@@ -20,7 +20,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-struct Asked {
+struct RunAsked {
   std::string run, net, workers, pattern, algo;
   std::vector<std::string> settings;
   bool overlap = false, json = false;
@@ -42,7 +42,7 @@ int run_predict_run(int argc, char** argv) {
       "Predicts what a training run would take on other numbers of workers: RUN is the folder of "
       "`sinew train -o`, or a file that describes one (docs/format-run.md).",
       "sinew predict"};
-  Asked asked;
+  RunAsked asked;
   app.add_option("run", asked.run, "a run folder, or a description in TOML")->required();
   app.add_option("--workers,-p", asked.workers,
                  "worker counts: 8, or 6,12, or 8..1024, which doubles (default: as in the run)");

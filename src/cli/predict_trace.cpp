@@ -15,6 +15,7 @@
 #include "model/chakra.hpp"
 #include "model/goal_program.hpp"
 #include "model/network_file.hpp"
+#include "report/run_words.hpp"
 
 namespace sinew {
 namespace {
@@ -22,7 +23,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 bool is_goal(const std::string& path) { return path.ends_with(".goal"); }
-std::string time_ms(double ms) { return human_ns(ms * 1e6); }
+using report::time_ms;
 
 int predict_goal(const std::string& path, const Network& network, bool json) {
   const auto program = parse_goal(read_text(path), path);

@@ -28,7 +28,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-struct Wanted {
+struct ProfileWanted {
   std::string folder;
   std::string budget = "64M";
   std::string labels;
@@ -92,14 +92,14 @@ void seal_folder(const std::string& folder) {
     if (entry.path().extension() == ".trace") trace::seal_file(entry.path().string());
 }
 
-void print_profile(const trace::Profile& profile, const Wanted& wanted) {
+void print_profile(const trace::Profile& profile, const ProfileWanted& wanted) {
   fmt::print("{}", wanted.json ? profile_json(profile) : profile_text(profile, wanted.rows));
 }
 
 int show_verb(int argc, char** argv) {
   CLI::App app{"Shows the profile in a folder, of this run or an earlier one.",
                "sinew profile show"};
-  Wanted wanted;
+  ProfileWanted wanted;
   app.add_option("folder", wanted.folder, "where the traces are")->required();
   app.add_option("--rows", wanted.rows, "how many sizes to list (12)");
   app.add_flag("--json", wanted.json, "everything, as one JSON document");
@@ -137,7 +137,7 @@ void tell_no_room(const trace::Profile& profile, const std::string& folder) {
 }
 
 /// What fails here is said, and no more: the exit status is the program's.
-void show_run(const std::string& folder, const Wanted& wanted) {
+void show_run(const std::string& folder, const ProfileWanted& wanted) {
   try {
     seal_folder(folder);
     const auto profile = trace::summarize(read_folder(folder));
@@ -150,7 +150,7 @@ void show_run(const std::string& folder, const Wanted& wanted) {
   }
 }
 
-int profile_verb(Wanted wanted) {
+int profile_verb(ProfileWanted wanted) {
   check_labels(wanted.labels);
   check_rank_list(wanted.ranks);
   if (wanted.folder.empty()) wanted.folder = free_folder();
@@ -192,7 +192,7 @@ int run_profile(int argc, char** argv) {
       "routine, communicator, size and peer. Nothing is rebuilt; the program ends as it would "
       "without, and its exit status is this one's. What a crash leaves is shown as well.",
       "sinew profile"};
-  Wanted wanted;
+  ProfileWanted wanted;
   app.add_option("-o,--output", wanted.folder, "folder for the traces (sinew-profile)");
   app.add_option("--budget", wanted.budget, "bytes of records a rank; past it they are sampled");
   app.add_option("--label", wanted.labels, "roles by tag: tag=1:INDEX,tag=2:VALUE");

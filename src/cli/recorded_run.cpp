@@ -11,13 +11,13 @@
 #include <sinew/error.hpp>
 #include "base/text.hpp"
 #include "cli/arguments.hpp"
+#include "cli/median.hpp"
 #include "model/scheme_phases.hpp"
 
 namespace sinew {
 namespace {
 
 namespace fs = std::filesystem;
-using Json = nlohmann::json;
 
 constexpr std::size_t kWarmUp = 10;  // first steps, which are slower
 
@@ -26,20 +26,20 @@ struct Line {
   double total = 0, data = 0, compute = 0, update = 0, exposed = 0, hidden = 0, sent = 0;
 };
 
-Json parse_file(const fs::path& path) {
+nlohmann::json parse_file(const fs::path& path) {
   try {
-    return Json::parse(read_text(path.string()));
-  } catch (const Json::exception& error) {
+    return nlohmann::json::parse(read_text(path.string()));
+  } catch (const nlohmann::json::exception& error) {
     throw Error(Errc::invalid_argument,
                 fmt::format("{}: not the JSON of a run: {}", path.string(), error.what()));
   }
 }
 
 template <class T>
-T value_of(const Json& document, const char* key, const fs::path& path) {
+T value_of(const nlohmann::json& document, const char* key, const fs::path& path) {
   try {
     return document.at(key).get<T>();
-  } catch (const Json::exception&) {
+  } catch (const nlohmann::json::exception&) {
     throw Error(Errc::invalid_argument,
                 fmt::format("{}: '{}' is missing or of another kind", path.string(), key));
   }
@@ -52,7 +52,7 @@ void read_metrics(const fs::path& path, std::map<std::uint64_t, std::vector<Line
   for (const auto line : split(text, '\n')) {
     ++number;
     if (line.empty()) continue;
-    const auto json = Json::parse(line, nullptr, false);
+    const auto json = nlohmann::json::parse(line, nullptr, false);
     if (json.is_discarded() && line.data() + line.size() >= text.data() + text.size() - 1) return;
     if (!json.is_object() || !json.contains("step") || !json.contains("compute_ns"))
       throw Error(Errc::invalid_argument,
@@ -62,13 +62,6 @@ void read_metrics(const fs::path& path, std::map<std::uint64_t, std::vector<Line
         {get("total_ns"), get("data_ns"), get("compute_ns"), get("update_ns"), get("exposed_ns"),
          get("hidden_ns"), get("bytes_sent")});
   }
-}
-
-double median(std::vector<double> values) {
-  if (values.empty()) return 0;
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
 }
 
 double median_of(const std::vector<Line>& lines, double Line::*field) {
@@ -155,10 +148,11 @@ TrainingRun read_recorded_run(const std::string& folder) {
   run.steps = value_of<double>(ended, "steps", result);
   run.buckets = buckets_of(4 * value_of<double>(ended, "parameters", result),
                            value_of<std::size_t>(ended, "buckets", result));
-  const auto compression = value_of<Json>(asked, "compression", run_path);
+  const auto compression = value_of<nlohmann::json>(asked, "compression", run_path);
   run.scheme = compression.value("scheme", "dense");
   if (run.scheme.empty()) run.scheme = "dense";
-  if (const auto stages = value_of<Json>(compression, "stages", run_path); !stages.empty())
+  if (const auto stages = value_of<nlohmann::json>(compression, "stages", run_path);
+      !stages.empty())
     run.density = stages.back().value("density", run.density);
   if (run.density <= 0) run.density = 0.01;
   std::map<std::uint64_t, std::vector<Line>> steps;

@@ -9,6 +9,7 @@
 #include <memory>
 #include <sstream>
 
+#include "cli/median.hpp"
 #include "cli/sparse_gradient.hpp"
 #include "kernel/large_buffer.hpp"
 #include "measure/measure.hpp"
@@ -17,13 +18,6 @@ namespace sinew {
 namespace {
 
 constexpr int kStepsBeforeCheck = 2;
-
-double median(std::vector<double> values) {
-  if (values.empty()) return 0;
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
-}
 
 std::uint32_t bits(float value) { return std::bit_cast<std::uint32_t>(value); }
 

@@ -14,7 +14,7 @@ def sources_of(compiled):
     if compiled.parent.name != "Unity":
         return [compiled]
     included = re.findall(r'^#include "(.+)"$', compiled.read_text(encoding="utf-8"), re.MULTILINE)
-    return [Path(name).resolve() for name in included]
+    return [(compiled.parent / name).resolve() for name in included]
 
 
 def load_commands(build):

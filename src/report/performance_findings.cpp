@@ -7,16 +7,15 @@
 #include <map>
 
 #include "base/text.hpp"
+#include "report/shares.hpp"
 #include "report/wire.hpp"
+#include "report/words.hpp"
 
 namespace sinew::report {
 namespace {
 
 constexpr double kNotable = 0.05;  // of the elapsed time
 
-double ratio(double part, double whole) { return whole > 0 ? part / whole : 0; }
-double percent(double part, double whole) { return 100 * ratio(part, whole); }
-std::string seconds(double value) { return human_ns(value * 1e9); }
 double waiting_s(const Summary& summary) {
   double sum = 0;
   for (const auto& rank : summary.ranks) sum += rank.waited_s.value_or(0);
@@ -32,9 +31,6 @@ bool has(const Summary& summary, std::string_view id) {
                      [&](const auto& finding) { return finding.id == id; });
 }
 /// Confidence of what follows from times.
-Confidence timed(const Summary& summary) {
-  return summary.times == Source::measured ? Confidence::measured : Confidence::assumed;
-}
 Benefit benefit(double seconds, double low, double high, std::string how) {
   return {{seconds}, {low}, {high}, std::move(how)};
 }
@@ -81,7 +77,7 @@ std::optional<Finding> small_collectives(const Summary& summary) {
   finding.claim = fmt::format(
       "{:.0f} collectives of at most 4 KiB a rank cost {:.0f} % of the run, and it is their number "
       "that costs, not their bytes.",
-      each, percent(time, summary.elapsed_s));
+      each, percent_of(time, summary.elapsed_s));
   finding.arithmetic = {
       fmt::format("{:.0f} calls a rank took {} without waiting: {} each, for {} bytes on average.",
                   each, seconds(time), seconds(time / each),
@@ -110,16 +106,16 @@ std::optional<Finding> waiting_not_transfer(const Summary& summary) {
   finding.claim = fmt::format(
       "{:.0f} % of the time in communication is waiting for ranks that had not come: a faster "
       "network would leave it as it is.",
-      percent(waited, all));
+      percent_of(waited, all));
   finding.arithmetic = {fmt::format(
       "A rank spends {} in communication; {} of it passed before all ranks that were needed had "
       "come. Moving the data took {}, {:.1f} % of the run.",
       seconds(all), seconds(waited), seconds(all - waited),
-      percent(all - waited, summary.elapsed_s))};
+      percent_of(all - waited, summary.elapsed_s))};
   finding.evidence = {{"communication", all, "s"},
                       {"waiting", waited, "s"},
                       {"moving", all - waited, "s"},
-                      {"waiting_share", percent(waited, all), "%"}};
+                      {"waiting_share", percent_of(waited, all), "%"}};
   finding.confidence = timed(summary);
   finding.advice = {
       "Look at what ranks do between their calls: uneven data, slow input, other work on the "

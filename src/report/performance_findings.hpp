@@ -9,6 +9,11 @@
 
 namespace sinew::report {
 
+/// Of what is concluded from the summary's times.
+inline Confidence timed(const Summary& summary) {
+  return summary.times == Source::measured ? Confidence::measured : Confidence::assumed;
+}
+
 /// All that apply, in no order.
 std::vector<Finding> find_performance(const Summary& summary);
 

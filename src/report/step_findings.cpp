@@ -5,25 +5,14 @@
 
 #include "base/text.hpp"
 #include "report/performance_findings.hpp"
+#include "report/shares.hpp"
 #include "report/wire.hpp"
+#include "report/words.hpp"
 
 namespace sinew::report {
 namespace {
 
-double ratio(double part, double whole) { return whole > 0 ? part / whole : 0; }
-double percent(double part, double whole) { return 100 * ratio(part, whole); }
-std::string seconds(double value) { return human_ns(value * 1e9); }
 std::string bytes(double value) { return human_bytes(static_cast<std::uint64_t>(value)); }
-
-const StepPhase* phase_named(const Summary& summary, std::string_view name) {
-  for (const auto& phase : summary.steps.phases)
-    if (phase.name == name) return &phase;
-  return nullptr;
-}
-
-Confidence timed(const Summary& summary) {
-  return summary.times == Source::measured ? Confidence::measured : Confidence::assumed;
-}
 
 /// The mean of an iteration over all phases.
 Split mean_split(const Summary& summary) {
@@ -64,8 +53,8 @@ double hidden_share(const Split& split) {
 }  // namespace
 
 std::optional<Finding> dense_phase(const Summary& summary) {
-  const auto* const dense = phase_named(summary, "dense");
-  const auto* const sparse = phase_named(summary, "sparse");
+  const auto* const dense = phase_named(summary.steps, "dense");
+  const auto* const sparse = phase_named(summary.steps, "sparse");
   if (dense == nullptr || sparse == nullptr) return {};
   double all = 0, in_dense = 0;
   std::uint64_t dense_iterations = 0;
@@ -93,8 +82,8 @@ std::optional<Finding> dense_phase(const Summary& summary) {
       "times; the run as a whole saves {:.1f} %.",
       dense_iterations, bytes(dense->wire_bytes), sparse->iterations, bytes(sparse->wire_bytes),
       ratio(dense->wire_bytes, sparse->wire_bytes),
-      percent(dense->wire_bytes * static_cast<double>(summary.steps.iterations.size()) - all,
-              dense->wire_bytes * static_cast<double>(summary.steps.iterations.size())))};
+      percent_of(dense->wire_bytes * static_cast<double>(summary.steps.iterations.size()) - all,
+                 dense->wire_bytes * static_cast<double>(summary.steps.iterations.size())))};
   finding.evidence = {{"dense_iterations", static_cast<double>(dense_iterations), ""},
                       {"iterations", static_cast<double>(summary.steps.iterations.size()), ""},
                       {"dense_bytes", dense->wire_bytes, "bytes"},
@@ -143,7 +132,7 @@ std::optional<Finding> density_not_held(const Summary& summary) {
       "Choose the threshold anew each step from a histogram: one that is corrected by "
       "a percent a step runs behind for a hundred steps."};
   const auto exposed = compression.sparse_exposed_s.value_or(Measured{}).value;
-  const auto* const sparse = phase_named(summary, "sparse");
+  const auto* const sparse = phase_named(summary.steps, "sparse");
   const auto steps = sparse == nullptr ? 0.0 : static_cast<double>(sparse->iterations);
   const auto gain = got > target ? steps * exposed * (1 - target / got) : 0;
   if (gain > 0)
@@ -167,7 +156,7 @@ std::optional<Finding> no_overlap(const Summary& summary) {
   finding.claim = fmt::format(
       "Communication does not overlap computation: {:.0f} % of an iteration moves data while "
       "nothing is computed.",
-      percent(mean.moving_s, mean.elapsed_s));
+      percent_of(mean.moving_s, mean.elapsed_s));
   finding.arithmetic = {fmt::format(
       "An iteration of {} computes for {}, moves data for {} beside it, and {} of that is hidden.",
       seconds(mean.elapsed_s), seconds(mean.compute_s), seconds(mean.moving_s),
@@ -206,7 +195,8 @@ std::optional<Finding> small_buckets(const Summary& summary) {
       buckets->an_iteration, bytes(buckets->mean_bytes));
   finding.arithmetic = {fmt::format(
       "{:.1f} allreduces an iteration take {} without waiting, {:.1f} % of it: {} each.",
-      buckets->an_iteration, seconds(buckets->moving_s), percent(buckets->moving_s, mean.elapsed_s),
+      buckets->an_iteration, seconds(buckets->moving_s),
+      percent_of(buckets->moving_s, mean.elapsed_s),
       seconds(buckets->moving_s / buckets->an_iteration))};
   finding.evidence = {{"buckets", buckets->an_iteration, ""},
                       {"mean_bytes", buckets->mean_bytes, "bytes"},
@@ -272,7 +262,7 @@ std::optional<Finding> costly_compression(const Summary& summary) {
   const auto cost = compression.compress_s.value_or(Measured{}).value;
   if (sparse <= dense && cost <= saved) return {};
   if (sparse <= dense && cost < 0.01 * sparse) return {};
-  const auto* const phase = phase_named(summary, "sparse");
+  const auto* const phase = phase_named(summary.steps, "sparse");
   const auto steps = phase == nullptr ? 0.0 : static_cast<double>(phase->iterations);
   const auto loss = std::max(sparse - dense, cost - saved);
   Finding finding;
@@ -310,7 +300,7 @@ std::optional<Finding> slow_data(const Summary& summary) {
   Finding finding;
   finding.id = "data-loading";
   finding.claim = fmt::format("Ranks wait for input {:.0f} % of the time.",
-                              percent(split.data_s, split.elapsed_s));
+                              percent_of(split.data_s, split.elapsed_s));
   finding.arithmetic = {fmt::format("{} of {} pass in loading data while nothing is computed.",
                                     seconds(split.data_s), seconds(split.elapsed_s))};
   finding.evidence = {{"data", split.data_s, "s"}, {"elapsed", split.elapsed_s, "s"}};

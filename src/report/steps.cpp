@@ -201,6 +201,12 @@ void name_phases(std::vector<StepPhase>& phases, bool ways, double dense_wire) {
 
 }  // namespace
 
+const StepPhase* phase_named(const Steps& steps, std::string_view name) {
+  for (const auto& phase : steps.phases)
+    if (phase.name == name) return &phase;
+  return nullptr;
+}
+
 Steps find_steps(std::span<const Trace> traces, const trace::Profile& profile,
                  std::span<const RankTime> times, double dense_bytes) {
   Steps steps;

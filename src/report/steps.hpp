@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include "report/activities.hpp"
 #include "trace/profile.hpp"
@@ -33,6 +34,9 @@ struct Steps {
   std::vector<StepPhase> phases;
   std::vector<Interval> windows;  // of the iterations, on the first rank
 };
+
+/// Null if there is none of that name.
+const StepPhase* phase_named(const Steps& steps, std::string_view name);
 
 /// `dense_bytes`: of a whole gradient where it is known, else 0.
 Steps find_steps(std::span<const trace::Trace> traces, const trace::Profile& profile,

@@ -8,6 +8,7 @@
 #include <set>
 
 #include "report/performance_findings.hpp"
+#include "report/shares.hpp"
 #include "report/summary_detail.hpp"
 #include "report/wire.hpp"
 
@@ -18,8 +19,6 @@ using trace::Profile;
 using trace::Totals;
 
 constexpr double kNs = 1e-9;
-
-double ratio(double part, double whole) { return whole > 0 ? part / whole : 0; }
 
 std::optional<double> waited_share(const Totals& totals) {
   if (totals.resolved == 0 || totals.resolved_ns <= 0) return std::nullopt;

@@ -82,12 +82,6 @@ double largest_allreduce(const Summary& summary) {
   return most;
 }
 
-const StepPhase* phase_named(const Summary& summary, std::string_view name) {
-  for (const auto& phase : summary.steps.phases)
-    if (phase.name == name) return &phase;
-  return nullptr;
-}
-
 /// Items that an allgather brings to everybody: an index and a value of four bytes each.
 std::optional<Figure> implied_density(const Summary& summary, const StepPhase& sparse,
                                       double dense_bytes) {
@@ -105,8 +99,8 @@ std::optional<Figure> implied_density(const Summary& summary, const StepPhase& s
 }
 
 std::optional<Compression> compression_of(const Summary& summary, const Profile& profile) {
-  const auto* const dense = phase_named(summary, "dense");
-  const auto* const sparse = phase_named(summary, "sparse");
+  const auto* const dense = phase_named(summary.steps, "dense");
+  const auto* const sparse = phase_named(summary.steps, "sparse");
   if (sparse == nullptr) return {};
   Compression result;
   result.scheme = text_in(profile, "scheme");

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "report/shares.hpp"
 #include "report/training_findings.hpp"
 
 namespace sinew::report {
@@ -25,8 +26,6 @@ std::string of_size(std::uint64_t bytes) {
 
 double seconds(double nanoseconds) { return nanoseconds / 1e9; }
 double micros(double nanoseconds) { return nanoseconds / 1e3; }
-double percent(double part, double whole) { return whole > 0 ? 100 * part / whole : 0; }
-double ratio(double part, double whole) { return whole > 0 ? part / whole : 0; }
 
 }  // namespace
 
@@ -52,10 +51,10 @@ Finding explain(const Polling& p) {
       fmt::format("They move {} bytes, {:.4f} % of what all allreduces move, and take {:.3f} s: "
                   "{:.1f} % of the time in allreduces, {:.1f} % of the run.",
                   grouped(small_total),
-                  percent(static_cast<double>(small_total),
-                          static_cast<double>(small_total + p.work_bytes)),
-                  seconds(p.small_ns), percent(p.small_ns, p.all_ns),
-                  percent(p.small_ns, p.elapsed_ns))};
+                  percent_of(static_cast<double>(small_total),
+                             static_cast<double>(small_total + p.work_bytes)),
+                  seconds(p.small_ns), percent_of(p.small_ns, p.all_ns),
+                  percent_of(p.small_ns, p.elapsed_ns))};
   // Only a size that costs about as much shows that size is not what costs.
   constexpr double kAboutAsMuch = 2;
   if (p.next_bytes > 0 && p.next_mean_ns > 0 && p.next_mean_ns < kAboutAsMuch * p.mean_ns())
@@ -69,7 +68,7 @@ Finding explain(const Polling& p) {
         "The quickest took {:.1f} us, the mean {:.1f} us. If nobody waited in the quickest, "
         "{:.0f} % of the time is waiting.",
         micros(p.quickest_ns), micros(p.mean_ns()),
-        percent(p.mean_ns() - p.quickest_ns, p.mean_ns())));
+        percent_of(p.mean_ns() - p.quickest_ns, p.mean_ns())));
   if (p.waited_share)
     finding.arithmetic.push_back(
         fmt::format("Measured: {:.0f} % of their time passed before the last rank had come.",
@@ -80,7 +79,7 @@ Finding explain(const Polling& p) {
                       {"small_calls_a_step", p.per_step(), ""},
                       {"work_calls_a_step", work_a_step, ""},
                       {"small_time", seconds(p.small_ns), "s"},
-                      {"share_of_allreduce_time", percent(p.small_ns, p.all_ns), "%"},
+                      {"share_of_allreduce_time", percent_of(p.small_ns, p.all_ns), "%"},
                       {"mean_time", micros(p.mean_ns()), "us"},
                       {"next_bytes", static_cast<double>(p.next_bytes), "bytes"},
                       {"next_mean_time", micros(p.next_mean_ns), "us"}};
@@ -144,8 +143,8 @@ Finding explain(const OutOfStep& s) {
           "{} waits at least so long. All ranks together wait at least {:.1f} s, {:.0f} % of "
           "their time.",
           seconds(s.most_ns), seconds(s.least_ns), seconds(spread_ns), ratio(s.most_ns, s.least_ns),
-          percent(spread_ns, s.elapsed_ns), seconds(s.elapsed_ns), s.most, seconds(s.waited_ns),
-          percent(s.waited_ns, s.ranks * s.elapsed_ns))};
+          percent_of(spread_ns, s.elapsed_ns), seconds(s.elapsed_ns), s.most, seconds(s.waited_ns),
+          percent_of(s.waited_ns, s.ranks * s.elapsed_ns))};
   finding.evidence = {{"least_time", seconds(s.least_ns), "s"},
                       {"least_rank", static_cast<double>(s.least), ""},
                       {"median_time", seconds(s.median_ns), "s"},
@@ -175,8 +174,8 @@ Finding explain(const LastReady& l) {
                   "{:.3f} s, {:.0f} % "
                   "of the time in negotiation (sums over tensors, which overlap).",
                   grouped(l.times), grouped(l.negotiations),
-                  percent(static_cast<double>(l.times), static_cast<double>(l.negotiations)),
-                  seconds(l.waited_ns), percent(l.waited_ns, l.negotiated_ns))};
+                  percent_of(static_cast<double>(l.times), static_cast<double>(l.negotiations)),
+                  seconds(l.waited_ns), percent_of(l.waited_ns, l.negotiated_ns))};
   finding.evidence = {{"rank", static_cast<double>(l.rank), ""},
                       {"times", static_cast<double>(l.times), ""},
                       {"negotiations", static_cast<double>(l.negotiations), ""},

@@ -19,14 +19,14 @@ SOUND = {
 }
 
 
-def run_checker(files):
+def run_checker(files, compiled="src/base/text.cpp"):
     with tempfile.TemporaryDirectory(prefix="with space ") as folder:
         root = Path(folder).resolve()
         for name, text in files.items():
             path = root / name
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text, encoding="utf-8")
-        source = str(root / "src/base/text.cpp")
+        source = str(root / compiled)
         command = f"c++ '-I{root}/include' '-I{root}/src' -std=c++20 -o text.o -c '{source}'"
         entry = {"directory": folder, "file": source, "command": command}
         (root / "compile_commands.json").write_text(json.dumps([entry]), encoding="utf-8")
@@ -34,6 +34,12 @@ def run_checker(files):
 
 
 class CheckHeaders(unittest.TestCase):
+    def test_knows_the_flags_of_sources_that_are_compiled_as_one(self):
+        together = {"Unity/unity_0.cxx": '#include "../src/base/text.cpp"\n'}
+        result = run_checker(SOUND | together, "Unity/unity_0.cxx")
+        self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
+        self.assertIn("2 of 2 headers", result.stdout)
+
     def test_accepts_headers_that_stand_alone(self):
         result = run_checker(SOUND)
         self.assertEqual(result.returncode, 0, result.stdout + result.stderr)

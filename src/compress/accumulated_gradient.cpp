@@ -4,6 +4,7 @@
 #include <array>
 #include <bit>
 #include <optional>
+#include <utility>
 
 #include <sinew/compression.hpp>
 #include <sinew/error.hpp>
@@ -73,7 +74,7 @@ void AccumulatedGradient::expect(float least) { memory_->likely = magnitude(leas
 FarGradient::Chosen AccumulatedGradient::choose(std::uint64_t most) {
   auto& [items, top, likely, chosen, late, whole] = *memory_;
   if (!top || items != most) top.emplace(sum_.size(), items = most);
-  const auto found = top->choose_taking(sum_, likely);
+  const auto found = top->choose_taking(sum_, std::exchange(likely, kUnreached));
   chosen = {found.indices, found.values};
   return {chosen, found.finite, std::bit_cast<float>(std::min(found.taken, kInfinity))};
 }

@@ -18,7 +18,9 @@ bool ItemGather::run(Exchange& x, std::span<const std::uint32_t> indices,
   words_.resize(sizes_.size());
   x.allgather("counts", std::span(&word, 1), std::span(words_));
   if (std::any_of(words_.begin(), words_.end(), [](auto w) { return (w & 1) != 0; })) return false;
-  std::transform(words_.begin(), words_.end(), sizes_.begin(), [](auto w) { return w >> 1; });
+  for (std::size_t rank = 0; rank < sizes_.size(); ++rank)
+    sizes_[rank] =
+        checked_bytes(words_[rank] >> 1, most_item_bytes(elements_), static_cast<int>(rank));
   add_up(x, {reinterpret_cast<const std::uint8_t*>(mine_.data()), bytes});
   x.report.local_items = indices.size();
   return true;

@@ -27,6 +27,13 @@ std::byte* put_gap(std::byte* to, std::uint32_t gap) noexcept {
 
 }  // namespace
 
+std::size_t checked_bytes(std::uint64_t bytes, std::uint64_t most, int from) {
+  if (bytes > most)
+    refuse(from,
+           fmt::format("{} bytes announced, where {} are the most there can be", bytes, most));
+  return bytes;
+}
+
 std::size_t encode_items(std::span<const std::uint32_t> indices, std::span<const float> values,
                          std::uint32_t base, std::byte* to) noexcept {
   const auto items = static_cast<std::uint32_t>(indices.size());

@@ -19,6 +19,10 @@ constexpr std::size_t most_item_bytes(std::size_t items) noexcept {
   return sizeof(std::uint32_t) + items * (sizeof(float) + 5);
 }
 
+/// `bytes`, unless they are more than `most`: then throws Error{invalid_argument} that names
+/// `from`. What a rank announces is not believed where memory depends on it.
+std::size_t checked_bytes(std::uint64_t bytes, std::uint64_t most, int from);
+
 /// Indices ascend and are at least `base`. Returns the bytes written.
 std::size_t encode_items(std::span<const std::uint32_t> indices, std::span<const float> values,
                          std::uint32_t base, std::byte* to) noexcept;

@@ -33,7 +33,7 @@ constexpr std::uint32_t kMarks = 16384;
 class ByteBuffer {
  public:
   std::byte* with_room(std::size_t bytes) {
-    memory_.reserve(bytes);
+    memory_.grow(bytes);
     return memory_.data();
   }
   [[nodiscard]] std::span<const std::uint8_t> first(std::size_t bytes) const {
@@ -126,8 +126,10 @@ class OkTopk final : public Scheme {
     if (std::any_of(all_words_.begin(), all_words_.end(),
                     [](auto word) { return (word & 1) != 0; }))
       return false;
-    std::transform(all_words_.begin(), all_words_.end(), their_sizes_.begin(),
-                   [](auto word) { return word >> 1; });
+    const auto me = static_cast<std::size_t>(x.rank());
+    const auto most = most_item_bytes(std::min(target_, regions_[me + 1] - regions_[me]));
+    for (std::size_t rank = 0; rank < ranks_; ++rank)
+      their_sizes_[rank] = checked_bytes(all_words_[rank] >> 1, most, static_cast<int>(rank));
     x.alltoallv("split", outgoing_.first(sum_of(sizes_)), sizes_,
                 incoming_.room(sum_of(their_sizes_)), their_sizes_);
     return true;
@@ -195,7 +197,7 @@ class OkTopk final : public Scheme {
                     fmt::format("oktopk: rank {} has {} items of a region of {}", rank,
                                 owned_[rank], regions_[rank + 1] - regions_[rank]),
                     {.peer = static_cast<int>(rank)});
-      sizes_[rank] = words[2];
+      sizes_[rank] = checked_bytes(words[2], most_item_bytes(words[0]), static_cast<int>(rank));
       total += words[0];
       most = std::max(most, words[0]);
       total_received += words[1];
@@ -244,20 +246,26 @@ class OkTopk final : public Scheme {
     all_words_.resize(ranks_);
     x.alltoall("counts", std::span<const std::uint64_t>(words_), std::span(all_words_));
     sizes_.assign(words_.begin(), words_.end());
-    their_sizes_.assign(all_words_.begin(), all_words_.end());
+    std::uint64_t most = 0;  // of a block: a message of each owner
+    for (std::size_t rank = 0; rank < ranks_; ++rank) {
+      const auto message = most_item_bytes(owned_[rank]);
+      their_sizes_[rank] = checked_bytes(all_words_[rank], message, static_cast<int>(rank));
+      most += message;
+    }
     const std::uint64_t mine = sum_of(their_sizes_);
     x.alltoallv("balance", outgoing_.first(sum_of(sizes_)), sizes_, block_.room(mine),
                 their_sizes_);
     x.allgather("counts", std::span(&mine, 1), std::span(all_words_));
-    sizes_.assign(all_words_.begin(), all_words_.end());
+    for (std::size_t rank = 0; rank < ranks_; ++rank)
+      sizes_[rank] = checked_bytes(all_words_[rank], most, static_cast<int>(rank));
   }
 
   // Writes the result, and takes out of the feedback what of it was ours.
   void finish(Exchange& x, const TopK::Chosen& chosen) {
     const auto timed = x.time(Part::decode);
     const auto items = static_cast<std::size_t>(x.report.items);
-    indices_.reserve(items);
-    values_.reserve(items);
+    indices_.grow(items);
+    values_.grow(items);
     std::size_t count = 0;
     const auto me = static_cast<std::size_t>(x.rank());
     for_each_message([&](ItemReader& message, std::size_t block) {

@@ -12,8 +12,8 @@ constexpr std::uint64_t kNone = ~std::uint64_t{0};
 void OwnerSum::add(std::span<ItemReader> lists, const Own& own) {
   std::size_t most = own.items.indices.size();
   for (const auto& list : lists) most += list.items();
-  indices_.reserve(most + kSelectSlack);
-  sums_.reserve(most + kSelectSlack);
+  indices_.grow(most + kSelectSlack);
+  sums_.grow(most + kSelectSlack);
   const ItemRoom room{indices_.data(), sums_.data(), most};
   const auto before = lists.first(own.position), after = lists.subspan(own.position);
   auto mine = own.items;

@@ -79,11 +79,17 @@ class TopkDsa final : public Scheme {
     x.alltoall("counts", std::span<const std::uint64_t>(words_), std::span(their_words_));
     for (std::size_t rank = 0; rank < ranks_; ++rank) {
       if ((their_words_[rank] & 1) != 0) return false;
-      their_sizes_[rank] = their_words_[rank] >> 1;
+      their_sizes_[rank] =
+          checked_bytes(their_words_[rank] >> 1, most_bytes(me_), static_cast<int>(rank));
     }
     x.alltoallv("split", std::span<const std::uint8_t>(as_u8(outgoing_, sum_of(sizes_))), sizes_,
                 as_u8(incoming_, sum_of(their_sizes_)), their_sizes_);
     return true;
+  }
+
+  // Of a message about that region, in either form.
+  [[nodiscard]] std::uint64_t most_bytes(std::size_t region) const {
+    return most_item_bytes(width(region));
   }
 
   // In rank order, coordinate by coordinate; then written in the shorter of the two forms.
@@ -120,7 +126,7 @@ class TopkDsa final : public Scheme {
     x.allgather("counts", std::span<const std::uint64_t>(mine), std::span(words_));
     x.report.items = 0;
     for (std::size_t rank = 0; rank < ranks_; ++rank) {
-      sizes_[rank] = words_[2 * rank] >> 1;
+      sizes_[rank] = checked_bytes(words_[2 * rank] >> 1, most_bytes(rank), static_cast<int>(rank));
       dense_[rank] = (words_[2 * rank] & 1) != 0;
       x.report.items += words_[2 * rank + 1];
     }

@@ -4,6 +4,7 @@
 
 #include <sys/mman.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -32,11 +33,15 @@ class LargeBuffer {
   [[nodiscard]] T* data() const noexcept { return memory_.get(); }
   [[nodiscard]] std::size_t size() const noexcept { return elements_; }
   [[nodiscard]] std::span<T> all() const noexcept { return {memory_.get(), elements_}; }
-  /// Makes room for so many; what was there is gone if it has to grow. It grows to twice as much,
-  /// and has its pages then: one that comes later costs a millisecond of some step.
+  /// Makes room for so many; what was there is gone if it has to grow.
   void reserve(std::size_t elements) {
+    if (elements > elements_) *this = LargeBuffer(elements + elements / 4);
+  }
+  /// The same where sizes vary from step to step: there is room for twice as many then, with pages
+  /// behind it, because one that comes later costs a millisecond of some step.
+  void grow(std::size_t elements) {
     if (elements <= elements_) return;
-    *this = LargeBuffer(2 * elements);
+    *this = LargeBuffer(elements + std::min(elements, ~elements));  // too many: refused
 #if defined(MADV_POPULATE_WRITE)
     constexpr std::uintptr_t kPage = 4096;  // at least
     const auto begin = (reinterpret_cast<std::uintptr_t>(data()) + kPage - 1) / kPage * kPage;

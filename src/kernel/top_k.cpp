@@ -50,6 +50,7 @@ ItemRoom TopK::room() const noexcept { return {indices_.data(), values_.data(), 
 void TopK::reserve(std::size_t candidates) {
   indices_.reserve(candidates + kSelectSlack);
   values_.reserve(candidates + kSelectSlack);
+  boundary_.reserve(candidates + kBetweenSlack);  // nothing may throw once elements are taken
 }
 
 // What is at least the result is a little more than k elements, unless the sample misleads. No

@@ -30,7 +30,6 @@ bool has(const Summary& summary, std::string_view id) {
   return std::any_of(summary.findings.begin(), summary.findings.end(),
                      [&](const auto& finding) { return finding.id == id; });
 }
-/// Confidence of what follows from times.
 Benefit benefit(double seconds, double low, double high, std::string how) {
   return {{seconds}, {low}, {high}, std::move(how)};
 }

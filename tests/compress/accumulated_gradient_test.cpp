@@ -201,8 +201,12 @@ TEST(AccumulatedGradient, takes_what_is_expected_to_be_sent_while_it_chooses) {
   one.gradient.roll_back(ErrorFeedback::Keep::all);
   EXPECT_EQ(difference(values, one.sum, "sum"), "");
 
+  one.gradient.expect(sorted[20]);
   one.gradient.choose(60);
   EXPECT_EQ(difference(values, one.gradient.fetch(), "fetched"), "");
+  EXPECT_EQ(difference(values, one.sum, "sum"), "");
+
+  one.gradient.choose(60);  // a hint is good for one step
   EXPECT_EQ(difference(values, one.sum, "sum"), "");
 }
 

@@ -285,7 +285,7 @@ class Liar {
       : feedback_({{"all", {kElements}}}),
         x_(communicator, gradient_, feedback_, report_, ReduceOp::sum, true) {}
 
-  void announce(std::uint64_t items) {
+  void announce(std::uint64_t items, std::uint64_t more_bytes = 0) {
     const Words quantiles(kQuantiles + 1);
     Words all(2 * quantiles.size());
     x_.allgather("regions", std::span(quantiles), std::span(all));
@@ -302,7 +302,7 @@ class Liar {
     x_.alltoallv("split", std::span<const std::uint8_t>(twice), sent, std::span(room_), got);
     std::vector<std::int32_t> counts(2049);
     x_.allreduce("thresholds", std::span(counts));
-    const Words mine{items, 0, nothing.size()};
+    const Words mine{items, 0, nothing.size() + more_bytes};
     Words told(6);
     x_.allgather("counts", std::span(mine), std::span(told));
   }
@@ -366,6 +366,14 @@ TEST(OkTopk, what_an_owner_says_it_has_is_not_believed) {
   const auto told = told_of([](Liar& liar) { liar.announce(3689348814741910324U); });
   EXPECT_NE(told.find("rank 1 has 3689348814741910324 items of a region of"), std::string::npos)
       << told;
+}
+
+TEST(OkTopk, nor_how_many_bytes_those_are) {
+  for (const auto bytes : {std::uint64_t{1} << 20, std::uint64_t{1} << 63}) {
+    const auto told = told_of([&](Liar& liar) { liar.announce(20, bytes); });
+    EXPECT_NE(told.find("bytes announced, where 184 are the most there can be"), std::string::npos)
+        << told;
+  }
 }
 
 TEST(OkTopk, items_of_an_owner_that_do_not_ascend_are_refused) {

@@ -67,12 +67,14 @@ def sparse_table(title, results):
     if not results:
         return
     print(f"\n{title}\n")
-    print("| gradient and residual | ranks, density | step | worst step / median | dense: Open MPI, ours | Open MPI dense / step | items / k | received a rank |")
+    print("| gradient and residual | ranks, density | step | worst / median: step, Open MPI, ours | dense: Open MPI, ours | Open MPI dense / step | items / k | received a rank |")
     print("|---" * 8 + "|")
     for row in sorted(results, key=lambda r: (not r.get("accumulated"), r["ranks"])):
         step, mpi = row["step_ms_p50"], row["peers"]["openmpi"]["dense_ms_p50"]
+        worst = (row["step_ms_max"] / step, row["peers"]["openmpi"]["dense_ms_max"] / mpi,
+                 row["dense_ms_max"] / row["dense_ms_p50"])
         form = "added up before" if row.get("accumulated") else "apart"
-        print(f"| {form} | {row['ranks']}, {row['density']:.0%} | {step:.1f} ms | {row['step_ms_max'] / step:.2f} | "
+        print(f"| {form} | {row['ranks']}, {row['density']:.0%} | {step:.1f} ms | {', '.join(f'{one:.2f}' for one in worst)} | "
               f"{mpi:.1f} ms, {row['dense_ms_p50']:.1f} ms | {mpi / step:.1f}x | "
               f"{row['items_over_k_min']:.2f}-{row['items_over_k_max']:.2f} | {row['bytes_per_rank'] / 1e6:.2f} MB |")
 

@@ -1,11 +1,10 @@
 #!/usr/bin/env python3
 """`sinew train` on two hosts joined by a slow link: slow_link.py SINEW [options].
 
-Two network namespaces, joined by a veth pair that tbf limits each way, with workers in both; each
-has half of the cores to itself, as hosts have. Every round runs all contenders, in an order that
-changes from round to round: gradients dense in one bucket, dense in several buckets that overlap
-the backward pass, and Ok-Topk. Prints a line for each and writes all rounds as JSON. Needs root, ip
-and tc; leaves nothing.
+Two network namespaces, joined by a veth pair that tbf limits each way, with workers in both. Every
+round runs all contenders, in an order that changes from round to round: gradients dense in one
+bucket, dense in several buckets that overlap the backward pass, and Ok-Topk. Prints a line for each
+and writes all rounds as JSON. Needs root, ip and tc; leaves nothing.
 """
 
 import argparse
@@ -60,12 +59,6 @@ class TwoHosts:
             subprocess.run(["ip", "netns", "del", name], check=False)
 
 
-def cores_of(host):
-    """Those of one of the two hosts, as taskset takes them; a single core is everybody's."""
-    cores = sorted(os.sched_getaffinity(0))
-    return ",".join(map(str, cores[host::2] or cores))
-
-
 def train(hosts, options, words):
     """One run; what rank 0 says at its end."""
     here = options.workers
@@ -82,8 +75,7 @@ def train(hosts, options, words):
             "SINEW_LOCAL_RANK": str(rank % here), "SINEW_LOCAL_SIZE": str(here),
             "SINEW_RENDEZVOUS": f"tcp://10.78.0.1:{PORT}", "SINEW_TOKEN": token}
         ranks.append(subprocess.Popen(
-            ["ip", "netns", "exec", hosts.names[rank // here], "taskset", "--cpu-list",
-             cores_of(rank // here), *command], env=environment,
+            ["ip", "netns", "exec", hosts.names[rank // here], *command], env=environment,
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True))
     said = [rank.communicate(timeout=options.limit) for rank in ranks]
     if any(rank.returncode for rank in ranks):

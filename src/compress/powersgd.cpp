@@ -135,20 +135,20 @@ class PowerSgd final : public Scheme {
   void finish(Exchange& x, std::span<float> pending) {
     const auto timed = x.time(Part::decode);
     std::copy(q_sum_.begin(), q_sum_.end(), q_.begin());
-    const auto ranks = static_cast<float>(x.size());
+    const auto ranks = static_cast<float>(x.size()), divisor = x.divisor();
     for (const auto& part : parts_) {
       const auto result = x.gradient.subspan(part.begin, part.elements);
       const auto kept = pending.subspan(part.begin, part.elements);
       if (part.rank == 0) {
         const auto sum = p_of(part);
-        for (std::size_t i = 0; i < sum.size(); ++i) result[i] = sum[i] / x.divisor();
+        for (std::size_t i = 0; i < sum.size(); ++i) result[i] = sum[i] / divisor;
         std::fill(kept.begin(), kept.end(), 0.0F);
         continue;
       }
       outer_product(p_of(part), q_of(part, q_), part.shape, result);
       for (std::size_t i = 0; i < result.size(); ++i) {
         kept[i] -= result[i] / ranks;
-        result[i] /= x.divisor();
+        result[i] /= divisor;
       }
     }
     x.report.items = x.report.local_items = p_.size() + q_.size();

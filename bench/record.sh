@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Measures what docs/performance.md shows and keeps it as JSON: bench/record.sh [FOLDER]
-# Takes about eleven minutes on two cores. Nothing else should run meanwhile.
+# Takes about twelve minutes on two cores. Nothing else should run meanwhile.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 out=${1:-bench/results}
@@ -27,6 +27,7 @@ for form in "" --accumulated; do
   record sparse-1-percent${form#-} sparse --density 0.01 -p 4 --rounds 5 --steps 5 \
     --against openmpi $form
 done
+record sparse-schemes sparse --scheme all --density 0.02 -p 2 --rounds 3 --steps 3
 taskset -c 0 build/release/sinew_kernels_bench --benchmark_filter=selection \
   --benchmark_out="$out/kernels.json" --benchmark_out_format=json >/dev/null
 record hand allreduce -p 2,4,8 --algo flat --sizes 8,64,256,1K,4K --rounds 5 --budget 0.1 --against hand

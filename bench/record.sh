@@ -22,9 +22,9 @@ record allreduce-shared allreduce -p 2,4,8 --sizes 110278272 --buffers shared --
 record others broadcast allgather allgatherv reduce_scatter alltoall -p 2,8 --sizes 4K,1M,16M \
   --rounds 5 --budget 0.15 --against $peers
 for form in "" --accumulated; do
-  record sparse-2-percent${form#-} sparse --density 0.02 -p 2,8 --rounds 5 --steps 5 \
+  record sparse-2-percent${form#-} sparse --density 0.02 -p 2,8 --rounds 5 --steps 10 \
     --against openmpi $form
-  record sparse-1-percent${form#-} sparse --density 0.01 -p 4 --rounds 5 --steps 5 \
+  record sparse-1-percent${form#-} sparse --density 0.01 -p 4 --rounds 5 --steps 10 \
     --against openmpi $form
 done
 record sparse-schemes sparse --scheme all --density 0.02 -p 2 --rounds 3 --steps 3

@@ -71,10 +71,13 @@ def sparse_table(title, results):
     print("|---" * 8 + "|")
     for row in sorted(results, key=lambda r: (not r.get("accumulated"), r["ranks"])):
         step, mpi = row["step_ms_p50"], row["peers"]["openmpi"]["dense_ms_p50"]
-        worst = (row["step_ms_max"] / step, row["peers"]["openmpi"]["dense_ms_max"] / mpi,
-                 row["dense_ms_max"] / row["dense_ms_p50"])
+        peer = row["peers"]["openmpi"]
+        worst = ", ".join(f"{round_:.2f} ({all_:.2f})" for round_, all_ in (
+            (row["step_worst_over_median"], row["step_ms_max"] / step),
+            (peer["dense_worst_over_median"], peer["dense_ms_max"] / mpi),
+            (row["dense_worst_over_median"], row["dense_ms_max"] / row["dense_ms_p50"])))
         form = "added up before" if row.get("accumulated") else "apart"
-        print(f"| {form} | {row['ranks']}, {row['density']:.0%} | {step:.1f} ms | {', '.join(f'{one:.2f}' for one in worst)} | "
+        print(f"| {form} | {row['ranks']}, {row['density']:.0%} | {step:.1f} ms | {worst} | "
               f"{mpi:.1f} ms, {row['dense_ms_p50']:.1f} ms | {mpi / step:.1f}x | "
               f"{row['items_over_k_min']:.2f}-{row['items_over_k_max']:.2f} | {row['bytes_per_rank'] / 1e6:.2f} MB |")
 

@@ -109,6 +109,7 @@ void Plan::lower() {
   const auto longest = std::max(binding_.input.total(), binding_.output.total());
   measures_stores = uses_board && !tiny && !by_reference &&
                     longest >= (binding_.crowded ? kMeasuredCrowded : kMeasuredAlone);
+  stores.expect(passes);
   starts_ahead = publishes_once_and_folds();
   binding_.world = nullptr;  // the caller's, for as long as binding takes
   transfers.assign(steps.size(), {});

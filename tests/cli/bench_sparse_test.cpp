@@ -74,6 +74,8 @@ TEST(BenchSparse, reports_every_scheme_with_dense_beside_it) {
       EXPECT_GE(row["dense_ms_max"], row["dense_ms_p50"]);
       const std::vector<double> steps = row["steps_ms"];
       EXPECT_EQ(row["step_ms_max"], *std::max_element(steps.begin(), steps.end()));
+      EXPECT_GE(row["step_worst_over_median"], 1.0);
+      EXPECT_GE(row["dense_worst_over_median"], 1.0);
       EXPECT_GT(row["bytes_per_rank"], 0.0);
       EXPECT_EQ(row["split_ms"].size(), 5U);
       if (row["scheme"] != "oktopk") continue;

@@ -43,5 +43,21 @@ TEST(StorePolicy, follows_when_the_other_way_becomes_faster) {
   EXPECT_GT(run(128, 300'000, 100'000), 118);
 }
 
+TEST(StorePolicy, long_runs_try_the_other_way_less_often) {
+  const auto tried = [](std::uint32_t passes) {
+    StorePolicy policy;
+    policy.expect(passes);
+    int streamed = 0;
+    for (int i = 0; i < 4096; ++i) {
+      const bool streams = policy.streams();
+      policy.took(streams ? 48'000'000 : 12'000'000);
+      streamed += streams ? 1 : 0;
+    }
+    return streamed;
+  };
+  EXPECT_EQ(tried(1), 3 + 4096 / 64 / 2);
+  EXPECT_EQ(tried(27), 3 + 4096 / 1024 / 2);
+}
+
 }  // namespace
 }  // namespace sinew

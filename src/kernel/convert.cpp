@@ -24,6 +24,7 @@ std::size_t narrow_f16(const float*, f16*, std::size_t) { return 0; }
 std::size_t narrow_bf16(const float*, bf16*, std::size_t) { return 0; }
 std::size_t widen_f16(const f16*, float*, std::size_t) { return 0; }
 std::size_t widen_bf16(const bf16*, float*, std::size_t) { return 0; }
+std::size_t add_bf16(const bf16*, float*, std::size_t) { return 0; }
 
 #else
 
@@ -65,16 +66,29 @@ std::size_t narrow_bf16(const float* from, bf16* to, std::size_t elements) {
   return i;
 }
 
+// In the order of memory, too.
+template <class D>
+HWY_INLINE hn::Vec<D> widened(D df, const bf16* from) {
+  const hn::RebindToUnsigned<D> du32;
+  const hn::Rebind<std::uint16_t, D> du16;
+  const auto bits = hn::LoadU(du16, reinterpret_cast<const std::uint16_t*>(from));
+  return hn::BitCast(df, hn::ShiftLeft<16>(hn::PromoteTo(du32, bits)));
+}
+
 std::size_t widen_bf16(const bf16* from, float* to, std::size_t elements) {
   const hn::ScalableTag<float> df;
-  const hn::RebindToUnsigned<decltype(df)> du32;
-  const hn::Rebind<std::uint16_t, decltype(df)> du16;
   const std::size_t lanes = hn::Lanes(df);
   std::size_t i = 0;
-  for (; i + lanes <= elements; i += lanes) {
-    const auto bits = hn::LoadU(du16, reinterpret_cast<const std::uint16_t*>(from + i));
-    hn::StoreU(hn::BitCast(df, hn::ShiftLeft<16>(hn::PromoteTo(du32, bits))), df, to + i);
-  }
+  for (; i + lanes <= elements; i += lanes) hn::StoreU(widened(df, from + i), df, to + i);
+  return i;
+}
+
+std::size_t add_bf16(const bf16* from, float* to, std::size_t elements) {
+  const hn::ScalableTag<float> df;
+  const std::size_t lanes = hn::Lanes(df);
+  std::size_t i = 0;
+  for (; i + lanes <= elements; i += lanes)
+    hn::StoreU(hn::Add(hn::LoadU(df, to + i), widened(df, from + i)), df, to + i);
   return i;
 }
 
@@ -94,6 +108,7 @@ HWY_EXPORT(narrow_f16);
 HWY_EXPORT(narrow_bf16);
 HWY_EXPORT(widen_f16);
 HWY_EXPORT(widen_bf16);
+HWY_EXPORT(add_bf16);
 
 void convert(std::span<const float> from, std::span<f16> to) noexcept {
   const std::size_t elements = std::min(from.size(), to.size());
@@ -117,6 +132,12 @@ void convert(std::span<const bf16> from, std::span<float> to) noexcept {
   const std::size_t elements = std::min(from.size(), to.size());
   std::size_t i = HWY_DYNAMIC_DISPATCH(widen_bf16)(from.data(), to.data(), elements);
   for (; i < elements; ++i) to[i] = to_float(from[i]);
+}
+
+void add_converted(std::span<const bf16> from, std::span<float> to) noexcept {
+  const std::size_t elements = std::min(from.size(), to.size());
+  std::size_t i = HWY_DYNAMIC_DISPATCH(add_bf16)(from.data(), to.data(), elements);
+  for (; i < elements; ++i) to[i] += to_float(from[i]);
 }
 
 }  // namespace sinew

@@ -13,4 +13,7 @@ void convert(std::span<const float> from, std::span<bf16> to) noexcept;
 void convert(std::span<const f16> from, std::span<float> to) noexcept;
 void convert(std::span<const bf16> from, std::span<float> to) noexcept;
 
+/// to += from.
+void add_converted(std::span<const bf16> from, std::span<float> to) noexcept;
+
 }  // namespace sinew

@@ -2,10 +2,10 @@
 
 #include <ATen/ops/empty.h>
 #include <ATen/ops/linear.h>
+#include <ATen/ops/mm.h>
 #include <torch/csrc/autograd/custom_function.h>
 
 #include <algorithm>
-#include <array>
 #include <span>
 
 #include "kernel/convert.hpp"
@@ -35,16 +35,6 @@ at::Tensor narrowed(const at::Tensor& tensor) {
   return narrow;
 }
 
-void add_narrow(std::span<const bf16> from, std::span<float> to) {
-  constexpr std::size_t kBlock = 2048;
-  std::array<float, kBlock> wide;
-  for (std::size_t i = 0; i < to.size(); i += kBlock) {
-    const auto block = to.subspan(i, std::min(kBlock, to.size() - i));
-    convert(from.subspan(i, block.size()), std::span(wide).first(block.size()));
-    for (std::size_t k = 0; k < block.size(); ++k) block[k] += wide[k];
-  }
-}
-
 /// home += left x right.
 void add_product(at::Tensor home, const at::Tensor& left, const at::Tensor& right) {
   if (home.scalar_type() == left.scalar_type()) {
@@ -55,12 +45,15 @@ void add_product(at::Tensor home, const at::Tensor& left, const at::Tensor& righ
     home.add_(left.mm(right));
     return;
   }
-  // Some rows at a time, so that the narrow product is still in the cache when it is added.
-  constexpr std::int64_t kRows = 128;
+  // Some rows at a time, so that the narrow product is still in the cache when it is added; not
+  // fewer, because every product costs some tens of microseconds besides.
+  constexpr std::int64_t kRows = 512;
+  auto product = at::empty({std::min(kRows, left.size(0)), right.size(1)}, left.options());
   for (std::int64_t row = 0; row < left.size(0); row += kRows) {
     const auto rows = std::min(kRows, left.size(0) - row);
-    const auto product = left.narrow(0, row, rows).mm(right);
-    add_narrow(span_of<const bf16>(product), span_of<float>(home.narrow(0, row, rows)));
+    auto part = product.narrow(0, 0, rows);
+    at::mm_out(part, left.narrow(0, row, rows), right);
+    add_converted(span_of<const bf16>(part), span_of<float>(home.narrow(0, row, rows)));
   }
 }
 

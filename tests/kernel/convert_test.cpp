@@ -131,5 +131,20 @@ TYPED_TEST(ConvertTest, short_arrays_are_converted_whole_and_nothing_after_them)
   }
 }
 
+TEST(AddConverted, adds_every_element_once_and_nothing_after_them) {
+  for (const SimdLevel level : kSimdLevels) {
+    choose_simd_for_test(level);
+    for (std::size_t elements = 0; elements < 70; ++elements) {
+      std::vector<bf16> from(elements + 1, to_bf16(4.0F));
+      std::vector<float> to(elements + 1, 0.5F);
+      for (std::size_t i = 0; i < elements; ++i) from[i] = to_bf16(static_cast<float>(i) - 3);
+      add_converted(std::span<const bf16>(from).first(elements), std::span(to).first(elements));
+      for (std::size_t i = 0; i < elements; ++i)
+        ASSERT_EQ(to[i], static_cast<float>(i) - 2.5F) << i << " of " << elements;
+      ASSERT_EQ(to[elements], 0.5F);
+    }
+  }
+}
+
 }  // namespace
 }  // namespace sinew::test

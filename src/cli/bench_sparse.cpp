@@ -297,10 +297,10 @@ void print_table(const SparseOptions& o, const std::vector<SparseRow>& rows) {
              {"decode", right}});
   for (const auto& row : rows) {
     const double step = row.steps.p50_ms();
-    std::vector<std::string> cells{
-        row.scheme, std::to_string(row.ranks), fmt::format("{:.1f}", step),
-        fmt::format("{:.2f}x", row.steps.worst_over_median()),
-        fmt::format("{:.1f}", row.dense.p50_ms())};
+    std::vector<std::string> cells{row.scheme, std::to_string(row.ranks),
+                                   fmt::format("{:.1f}", step),
+                                   fmt::format("{:.2f}x", row.steps.worst_over_median()),
+                                   fmt::format("{:.1f}", row.dense.p50_ms())};
     worth.add({row.scheme, std::to_string(row.ranks), fmt::format("{:.2f}", row.remark.bytes / 1e6),
                row.remark.items_over_k_max == 0
                    ? "-"

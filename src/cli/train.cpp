@@ -2,13 +2,21 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <cstdlib>
 #include <filesystem>
 
 #include "cli/verbs.hpp"
 
 namespace sinew {
 
+// Passes over weights and activations wait for address translation in small pages. What a user has
+// set stays.
+namespace {
+void ask_for_huge_pages() { ::setenv("GLIBC_TUNABLES", "glibc.malloc.hugetlb=1", 0); }
+}  // namespace
+
 int run_train(int /*argc*/, char** argv) {
+  ask_for_huge_pages();
   const auto program =
       std::filesystem::read_symlink("/proc/self/exe").parent_path() / "sinew-train";
   ::execv(program.c_str(), argv);

@@ -2,6 +2,7 @@
 
 #include <sched.h>
 
+#include <algorithm>
 #include <ctime>
 
 namespace sinew::tcp {
@@ -32,8 +33,11 @@ bool Waiter::linger() noexcept {
 void Waiter::yield() noexcept {
   const auto before = Clock::now();
   sched_yield();
-  // The core was away for long, and still nothing has come: it was lent to a stranger.
-  if (Clock::now() - before > kStranger && !sees_any()) sleep_first_ = kSleepFirst;
+  last_seen_ = Clock::now();
+  const auto took = last_seen_ - before;
+  // The core was away for long, and still nothing has come: it was lent to a stranger. Or to a rank
+  // that computes as we do between operations; then all is well, and soon it waits like us.
+  if (took > std::max(kStranger, 2 * computes_) && !sees_any()) sleep_first_ = kSleepFirst;
   look();
 }
 
@@ -58,6 +62,7 @@ bool Waiter::sleep(std::chrono::nanoseconds most) noexcept {
   const auto entries = fill_entries();
   const timespec limit{most.count() / 1'000'000'000, most.count() % 1'000'000'000};
   const bool woken = ppoll(entries_.data(), entries, &limit, nullptr) > 0;
+  last_seen_ = Clock::now();
   if (woken) open_ready();
   const bool news = woken && entries_[0].revents != 0;
   next_round();

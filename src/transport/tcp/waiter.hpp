@@ -3,6 +3,7 @@
 
 #include <poll.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
@@ -38,6 +39,12 @@ class Waiter {
   void shut(Gate& gate) noexcept {
     gate.shut = true;
     if (gate.asked != round_) await(gate);
+  }
+
+  /// An operation begins: since the last wait this rank has computed. The longest of some
+  /// operations counts, because a step of training may have many and one computation.
+  void operation_begins() noexcept {
+    computes_ = std::max(Clock::now() - last_seen_, computes_ - computes_ / 64);
   }
 
   /// Something moved: the next round, and no need to wait.
@@ -76,8 +83,10 @@ class Waiter {
   std::vector<pollfd> entries_;  // control connections, other_, then those waiting
   std::size_t count_ = 0;
   std::uint32_t round_ = 1;
-  int idle_ = 0;         // rounds since something moved
-  int sleep_first_ = 0;  // waits left that skip yielding, because a stranger has our core
+  int idle_ = 0;                   // rounds since something moved
+  int sleep_first_ = 0;            // waits left that skip yielding, because a stranger has our core
+  Clock::time_point last_seen_{};  // waiting
+  Clock::duration computes_{};     // between operations, lately
 };
 
 }  // namespace sinew::tcp

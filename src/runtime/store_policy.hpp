@@ -46,7 +46,7 @@ class StorePolicy {
 
  private:
   static constexpr std::uint32_t kFirst = 6, kTryEvery = 64, kInARow = 8;
-  static constexpr std::uint32_t kLongPasses = 8, kTryLongEvery = 1024;
+  static constexpr std::uint32_t kLongPasses = 8, kTryLongEvery = 256;
   static constexpr double kLongNs = 5000;
   double time_ns_[2] = {0, 0};  // lately, with ordinary and with streaming stores
   std::uint32_t try_every_ = kTryEvery;

@@ -144,6 +144,7 @@ TEST(AddConverted, adds_every_element_once_and_nothing_after_them) {
       ASSERT_EQ(to[elements], 0.5F);
     }
   }
+  choose_simd_for_test(SimdLevel::best);
 }
 
 }  // namespace

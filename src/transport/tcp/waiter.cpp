@@ -2,18 +2,14 @@
 
 #include <sched.h>
 
-#include <algorithm>
 #include <ctime>
 
 namespace sinew::tcp {
 namespace {
 
-using namespace std::chrono_literals;
-
 constexpr int kSpins = 200;  // each a call into the kernel: about 50 to 100 us together
 constexpr int kYields = 40;
 constexpr int kSleepFirst = 1000;  // waits that go straight to sleep after meeting a stranger
-constexpr Clock::duration kStranger = 300us;  // a yield that took longer may have met one
 
 }  // namespace
 
@@ -33,11 +29,7 @@ bool Waiter::linger() noexcept {
 void Waiter::yield() noexcept {
   const auto before = Clock::now();
   sched_yield();
-  last_seen_ = Clock::now();
-  const auto took = last_seen_ - before;
-  // The core was away for long, and still nothing has come: it was lent to a stranger. Or to a rank
-  // that computes as we do between operations; then all is well, and soon it waits like us.
-  if (took > std::max(kStranger, 2 * computes_) && !sees_any()) sleep_first_ = kSleepFirst;
+  if (core_.meets_stranger(before, Clock::now()) && !sees_any()) sleep_first_ = kSleepFirst;
   look();
 }
 
@@ -62,7 +54,7 @@ bool Waiter::sleep(std::chrono::nanoseconds most) noexcept {
   const auto entries = fill_entries();
   const timespec limit{most.count() / 1'000'000'000, most.count() % 1'000'000'000};
   const bool woken = ppoll(entries_.data(), entries, &limit, nullptr) > 0;
-  last_seen_ = Clock::now();
+  core_.is_here(Clock::now());
   if (woken) open_ready();
   const bool news = woken && entries_[0].revents != 0;
   next_round();

@@ -3,11 +3,11 @@
 
 #include <poll.h>
 
-#include <algorithm>
 #include <cstdint>
 #include <vector>
 
 #include <sinew/transport.hpp>
+#include "transport/tcp/core_watch.hpp"
 
 namespace sinew::tcp {
 
@@ -41,15 +41,14 @@ class Waiter {
     if (gate.asked != round_) await(gate);
   }
 
-  /// An operation begins: since the last wait this rank has computed. The longest of some
-  /// operations counts, because a step of training may have many and one computation.
   void operation_begins() noexcept {
-    computes_ = std::max(Clock::now() - last_seen_, computes_ - computes_ / 64);
+    if (crowded_) core_.operation_begins(Clock::now());
   }
 
   /// Something moved: the next round, and no need to wait.
   void go_on() noexcept {
     idle_ = 0;
+    core_.wait_is_over();
     next_round();
   }
   /// Tries again at once, or lets another rank run first, and begins the next round. False: that
@@ -83,10 +82,9 @@ class Waiter {
   std::vector<pollfd> entries_;  // control connections, other_, then those waiting
   std::size_t count_ = 0;
   std::uint32_t round_ = 1;
-  int idle_ = 0;                   // rounds since something moved
-  int sleep_first_ = 0;            // waits left that skip yielding, because a stranger has our core
-  Clock::time_point last_seen_{};  // waiting
-  Clock::duration computes_{};     // between operations, lately
+  int idle_ = 0;         // rounds since something moved
+  int sleep_first_ = 0;  // waits left that skip yielding, because a stranger has our core
+  CoreWatch core_{Clock::now()};
 };
 
 }  // namespace sinew::tcp

@@ -270,8 +270,8 @@ nlohmann::ordered_json to_json(const SparseOptions& o, const SparseRow& row) {
 
 void print_table(const SparseOptions& o, const std::vector<SparseRow>& rows) {
   using enum Align;
-  std::vector<Table::Column> columns{
-      {"scheme"}, {"ranks", right}, {"step ms", right}, {"worst", right}, {"dense ms", right}};
+  std::vector<Table::Column> columns{{"scheme"},     {"ranks", right},  {"step ms", right},
+                                     {"max", right}, {"uneven", right}, {"dense ms", right}};
   std::vector<std::string> peers;
   for (const auto& row : rows)
     for (const auto& [peer, times] : row.peers)
@@ -297,8 +297,10 @@ void print_table(const SparseOptions& o, const std::vector<SparseRow>& rows) {
              {"decode", right}});
   for (const auto& row : rows) {
     const double step = row.steps.p50_ms();
-    std::vector<std::string> cells{row.scheme, std::to_string(row.ranks),
+    std::vector<std::string> cells{row.scheme,
+                                   std::to_string(row.ranks),
                                    fmt::format("{:.1f}", step),
+                                   fmt::format("{:.1f}", row.steps.max_ms()),
                                    fmt::format("{:.2f}x", row.steps.worst_over_median()),
                                    fmt::format("{:.1f}", row.dense.p50_ms())};
     worth.add({row.scheme, std::to_string(row.ranks), fmt::format("{:.2f}", row.remark.bytes / 1e6),
@@ -326,8 +328,8 @@ void print_table(const SparseOptions& o, const std::vector<SparseRow>& rows) {
              rows.front().elements, o.sparse.options.density, o.setup.transport, o.rounds, o.steps);
   if (o.sparse.accumulated) fmt::print("# gradients were added to the residual before the step\n");
   fmt::print(
-      "# a step, the worst of a round by its median, and a dense allreduce of the same\n"
-      "# gradient\n{}",
+      "# a step, the longest, a round's longest by its median (uneven), and a dense\n"
+      "# allreduce of the same gradient\n{}",
       steps.text());
   fmt::print("# what a rank gets, and what it is worth beside the dense result\n{}", worth.text());
   fmt::print("# where a rank's step goes, ms (wire includes waiting for others)\n{}", parts.text());

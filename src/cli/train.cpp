@@ -9,10 +9,12 @@
 
 namespace sinew {
 
+namespace {
+
 // Passes over weights and activations wait for address translation in small pages. What a user has
 // set stays.
-namespace {
 void ask_for_huge_pages() { ::setenv("GLIBC_TUNABLES", "glibc.malloc.hugetlb=1", 0); }
+
 }  // namespace
 
 int run_train(int /*argc*/, char** argv) {

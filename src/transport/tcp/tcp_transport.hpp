@@ -26,7 +26,6 @@ class TcpTransport final : public Transport {
   Progress recv_reduce(Transfer& transfer, std::span<std::byte> data,
                        const Reducer& reducer) noexcept override;
   void enter(OpTag tag, const OpDescriptor& descriptor) noexcept override {
-    waiter_.operation_begins();
     peers_.enter(tag, descriptor);
   }
   Progress park(bool moved, Deadline deadline) noexcept override;

@@ -7,9 +7,12 @@
 namespace sinew::tcp {
 namespace {
 
+using namespace std::chrono_literals;
+
 constexpr int kSpins = 200;  // each a call into the kernel: about 50 to 100 us together
 constexpr int kYields = 40;
 constexpr int kSleepFirst = 1000;  // waits that go straight to sleep after meeting a stranger
+constexpr Clock::duration kStranger = 300us;  // a yield that took longer may have met one
 
 }  // namespace
 
@@ -29,7 +32,8 @@ bool Waiter::linger() noexcept {
 void Waiter::yield() noexcept {
   const auto before = Clock::now();
   sched_yield();
-  if (core_.meets_stranger(before, Clock::now()) && !sees_any()) sleep_first_ = kSleepFirst;
+  // The core was away for long, and still nothing has come: it was lent to a stranger.
+  if (Clock::now() - before > kStranger && !sees_any()) sleep_first_ = kSleepFirst;
   look();
 }
 
@@ -54,7 +58,6 @@ bool Waiter::sleep(std::chrono::nanoseconds most) noexcept {
   const auto entries = fill_entries();
   const timespec limit{most.count() / 1'000'000'000, most.count() % 1'000'000'000};
   const bool woken = ppoll(entries_.data(), entries, &limit, nullptr) > 0;
-  core_.is_here(Clock::now());
   if (woken) open_ready();
   const bool news = woken && entries_[0].revents != 0;
   next_round();

@@ -7,7 +7,6 @@
 #include <vector>
 
 #include <sinew/transport.hpp>
-#include "transport/tcp/core_watch.hpp"
 
 namespace sinew::tcp {
 
@@ -41,14 +40,9 @@ class Waiter {
     if (gate.asked != round_) await(gate);
   }
 
-  void operation_begins() noexcept {
-    if (crowded_) core_.operation_begins(Clock::now());
-  }
-
   /// Something moved: the next round, and no need to wait.
   void go_on() noexcept {
     idle_ = 0;
-    core_.wait_is_over();
     next_round();
   }
   /// Tries again at once, or lets another rank run first, and begins the next round. False: that
@@ -84,7 +78,6 @@ class Waiter {
   std::uint32_t round_ = 1;
   int idle_ = 0;         // rounds since something moved
   int sleep_first_ = 0;  // waits left that skip yielding, because a stranger has our core
-  CoreWatch core_{Clock::now()};
 };
 
 }  // namespace sinew::tcp

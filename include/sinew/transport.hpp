@@ -91,6 +91,10 @@ class Transport {
   /// Where there are several nodes. Equal on all ranks.
   [[nodiscard]] virtual NodeLink between_nodes() const noexcept { return {}; }
 
+  /// Where messages are copied by the ranks' own processors: what of a chunk is best sent at once,
+  /// so that it is still in a near cache when it is sent on. 0: all of it. Equal on all ranks.
+  [[nodiscard]] virtual std::size_t slice_bytes() const noexcept { return 0; }
+
   /// Transfers of one (peer, channel, direction) progress in the order they were begun.
   virtual Progress send(Transfer& transfer, std::span<const std::byte> data) noexcept = 0;
   virtual Progress recv(Transfer& transfer, std::span<std::byte> data) noexcept = 0;

@@ -218,9 +218,12 @@ SegmentOptions segment_for(const BenchSetup& setup) {
 /// Makes a choice look as it would over messages: sockets, or an MPI's.
 class AsMessages final : public DecoratedMessages {
  public:
-  AsMessages(std::string_view name, std::unique_ptr<Transport> inner)
-      : DecoratedMessages(std::move(inner)), name_(name) {}
+  AsMessages(const BenchSetup& setup, std::unique_ptr<Transport> inner)
+      : DecoratedMessages(std::move(inner)),
+        name_(setup.transport),
+        slice_bytes_(name_ == "tcp" ? setup.tcp.slice.value_or(TcpOptions::kSliceOnOneHost) : 0) {}
   [[nodiscard]] std::string_view name() const noexcept override { return name_; }
+  [[nodiscard]] std::size_t slice_bytes() const noexcept override { return slice_bytes_; }
   std::unique_ptr<Transport> subset(std::span<const int> members, std::string_view label,
                                     Deadline deadline) override {
     return inner().subset(members, label, deadline);
@@ -228,6 +231,7 @@ class AsMessages final : public DecoratedMessages {
 
  private:
   std::string name_;
+  std::size_t slice_bytes_;
 };
 
 /// Addresses go through the control segment, as those of the peers do.
@@ -362,7 +366,7 @@ std::vector<Candidate> candidates_for(const bench::Case& what, int ranks, const 
   const auto hub = LocalHub::make(ranks, segment_for(setup), 0, std::move(domains));
   auto transport = hub->join(0);
   if (setup.transport == "tcp" || setup.transport == "mpi")
-    transport = std::make_unique<AsMessages>(setup.transport, std::move(transport));
+    transport = std::make_unique<AsMessages>(setup, std::move(transport));
   const Communicator one(setup.emulation.over(std::move(transport), setup.emulation.links()),
                          options_for(setup));
   return one.explain(call_for(what, ranks));

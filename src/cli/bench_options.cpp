@@ -149,8 +149,8 @@ std::optional<int> parse_bench(BenchOptions& o, int argc, char** argv) {
       ->capture_default_str();
   app.add_option("--against", o.against, "peers: openmpi,openmpi:nocma,mpich,gloo,hand");
   app.add_option("--sweep", o.sweeps,
-                 "one table for each: sockbuf=512K,1M, frame=, streams=, checksum=on,off, tls=, "
-                 "congestion=, bind= (tcp), slot=, pull= (shm), chunk=");
+                 "one table for each: sockbuf=512K,1M, frame=, slice=, streams=, checksum=on,off, "
+                 "tls=, congestion=, bind= (tcp), slot=, pull= (shm), chunk=");
   app.add_option("--rounds", o.rounds, "rounds; every contender has a turn in each")
       ->capture_default_str()
       ->check(between(1, 1'000'000));
@@ -169,6 +169,7 @@ std::optional<int> parse_bench(BenchOptions& o, int argc, char** argv) {
   app.add_option("--chunk", o.chunk, "bytes a pipeline segment");
   app.add_option("--slot", o.slot, "bytes of a shared slot (shm)");
   app.add_option("--frame", o.frame, "most bytes of payload in a frame (tcp)");
+  app.add_option("--slice", o.slice, "bytes of each chunk that are sent at once, 0: all (tcp)");
   app.add_option("--sockbuf", o.sockbuf, "bytes of kernel buffer a connection (tcp)");
   app.add_option("--streams", o.setup.tcp.streams, "connections that share long transfers (tcp)")
       ->capture_default_str();
@@ -241,6 +242,7 @@ BenchSetup setup_of(const BenchOptions& o) {
   if (!o.slot.empty()) setup.slot_bytes = parse_bytes(o.slot);
   if (!o.chunk.empty()) setup.chunk_bytes = parse_bytes(o.chunk);
   if (!o.frame.empty()) setup.tcp.chunk = parse_bytes(o.frame);
+  if (!o.slice.empty()) setup.tcp.slice = parse_bytes(o.slice);
   if (!o.sockbuf.empty()) setup.tcp.sockbuf = parse_bytes(o.sockbuf);
   setup.tcp.checksum = !o.no_checksum;
   return setup;

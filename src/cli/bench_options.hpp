@@ -15,8 +15,8 @@ struct BenchOptions {
   std::vector<std::string> collectives;
   std::string ranks = "2", sizes, algorithm = "auto", buffers = "private", against, style = "nccl",
               imbalance = "zipf:1.2";
-  std::string begin = "8", end = "16M", dtype = "f32", op = "sum", chunk, slot, frame, sockbuf,
-              folder, emulate;
+  std::string begin = "8", end = "16M", dtype = "f32", op = "sum", chunk, slot, frame, slice,
+              sockbuf, folder, emulate;
   double factor = 4, budget_s = 0.2;
   int rounds = 3, root = 0;
   std::uint32_t samples = 0;

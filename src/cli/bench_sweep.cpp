@@ -42,6 +42,7 @@ const std::vector<Knob>& knobs() {
   static const std::vector<Knob> all{
       {"sockbuf", {"tcp"}, [](Setup& s, Value v) { s.tcp.sockbuf = parse_bytes(v); }},
       {"frame", {"tcp"}, [](Setup& s, Value v) { s.tcp.chunk = parse_bytes(v); }},
+      {"slice", {"tcp"}, [](Setup& s, Value v) { s.tcp.slice = parse_bytes(v); }},
       {"streams", {"tcp"}, [](Setup& s, Value v) { s.tcp.streams = number(v); }},
       {"checksum", {"tcp"}, [](Setup& s, Value v) { s.tcp.checksum = on_or_off(v); }},
       {"tls", {"tcp"}, [](Setup& s, Value v) { s.tcp.tls = on_or_off(v); }},

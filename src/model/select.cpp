@@ -175,7 +175,14 @@ double crowded_ps(const Algorithm& algorithm, const Place& place, double bytes,
       busiest.board_waits > 0 && !schedule_of(algorithm, place, 0).by_reference;
   const double slower =
       through_slots && is_beyond_caches(algorithm.collective, bytes, place.size) ? kSlowerThere : 1;
-  return slower * (all / around.cores + busiest.ps) + (hops + reads) * turn;
+  // Most of what the busiest rank has to do is done while the others work on other slices.
+  constexpr double kAlone = 0.25;
+  const double slices =
+      around.slice_bytes > 0 && busiest.board_waits == 0
+          ? std::max(1.0, chunk_bytes(schedule_of(algorithm, place, 0), bytes) / around.slice_bytes)
+          : 1;
+  return slower * (all / around.cores + busiest.ps * std::max(1 / slices, kAlone)) +
+         (slices * hops + reads) * turn;
 }
 
 double alone_ps(const Algorithm& algorithm, const Place& place, double bytes,

@@ -17,6 +17,7 @@ struct Surroundings {
   int cores = 0;                // that all ranks share; 0: one each
   double crossing_ps = 0;       // a message to another node, on top
   double crossing_byte_ps = 0;  // each byte of all that a node takes in from others
+  double slice_bytes = 0;       // of a chunk that messages carry at once; 0: all of it
 };
 
 /// How deep to pipeline `bytes`; 1 for algorithms that do not.

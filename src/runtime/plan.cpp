@@ -257,7 +257,8 @@ bool Plan::publishes_once_and_folds() const {
              static_cast<std::uint32_t>(schedule_.size);
 }
 
-// A board schedule runs over slices that fit the slots: all its chunks, `width` bytes at a time.
+// A board schedule runs over slices that fit the slots, one of messages over slices that stay in
+// cache where that pays: all its chunks, `width` bytes at a time.
 void Plan::cut_passes() {
   // The same answer on every rank, or they would count different positions.
   uses_board = binding_.on_board || schedule_.chunks[3] > 0 ||
@@ -269,15 +270,25 @@ void Plan::cut_passes() {
   window_bytes = 0;
   by_reference = schedule_.by_reference;
   const auto board_chunks = schedule_.chunks[3];
-  if (board_chunks == 0 || by_reference) return;
-  width = binding_.slot_bytes / board_chunks / kLineBytes * kLineBytes;
-  if (width == 0)
-    throw Error(Errc::unsupported, fmt::format("{}: {} board chunks do not fit a slot of {} bytes",
-                                               schedule_.name, board_chunks, binding_.slot_bytes));
+  const bool in_messages = board_chunks == 0 && !uses_board && binding_.slice_bytes > 0;
+  if (by_reference || (board_chunks == 0 && !in_messages)) return;
   std::uint64_t longest = 0;
   for (const auto* map : {&binding_.input, &binding_.output})
     for (std::size_t i = 0; i + 1 < map->offsets.size(); ++i)
       longest = std::max(longest, map->bytes(static_cast<std::uint32_t>(i)));
+  // Slices of equal width, so that the last is not a sliver.
+  const auto cut = [&](std::uint64_t most) {
+    passes = static_cast<std::uint32_t>(std::max<std::uint64_t>(1, (longest + most - 1) / most));
+    width = std::min(most, round_up((longest + passes - 1) / passes));
+  };
+  if (in_messages) {
+    if (longest > binding_.slice_bytes) cut(binding_.slice_bytes);
+    return;
+  }
+  const auto fits = binding_.slot_bytes / board_chunks / kLineBytes * kLineBytes;
+  if (fits == 0)
+    throw Error(Errc::unsupported, fmt::format("{}: {} board chunks do not fit a slot of {} bytes",
+                                               schedule_.name, board_chunks, binding_.slot_bytes));
   constexpr std::uint64_t kWord = 8;
   const auto words = (longest + kWord - 1) / kWord * kWord;
   tiny = words * board_chunks <= FlagLine::kTiny;
@@ -285,16 +296,14 @@ void Plan::cut_passes() {
     width = words;
     return;
   }
-  // Slices of equal width, so that the last is not a sliver.
-  passes = static_cast<std::uint32_t>(std::max<std::uint64_t>(1, (longest + width - 1) / width));
-  width = std::min(width, round_up((longest + passes - 1) / passes));
+  cut(fits);
   window_bytes = width * board_chunks;
 }
 
 void Plan::add_step(const Step& step) {
   // Slices and slots want every chunk on its own; otherwise a range is one piece.
   const auto count = std::max({step.src.count, step.dst.count, step.board.count});
-  const bool whole = schedule_.chunks[3] == 0 || by_reference || count <= 1;
+  const bool whole = (schedule_.chunks[3] == 0 && passes == 1) || by_reference || count <= 1;
   if (whole) return add_piece(step, 0, count);
   for (std::uint32_t chunk = 0; chunk < count; ++chunk) add_piece(step, chunk, 1);
 }

@@ -21,6 +21,7 @@ struct Binding {
   ReduceOp op{};
   int divisor = 1;               // for avg: how many ranks
   std::size_t slot_bytes = 0;    // of the board; 0: the schedule uses none
+  std::size_t slice_bytes = 0;   // of a chunk that messages carry in one pass; 0: all of it
   bool staged = false;           // read a private copy of the input
   bool has_output = true;        // false on ranks that only contribute
   bool crowded = false;          // there are more ranks than cores

@@ -289,6 +289,7 @@ Binding Planner::bind(const Schedule& schedule, const Call& call) const {
   binding.crowded = transport_.size() > transport_.cores();
   binding.has_output = call.collective != Collective::reduce || transport_.rank() == call.root;
   if (const Board* board = transport_.board()) binding.slot_bytes = board->slot_bytes();
+  if (!counts_are_private(call)) binding.slice_bytes = transport_.slice_bytes();
   // Parts nobody told us about are empty; schedules for such calls do not touch them.
   std::vector<std::size_t> parts(size, is_ragged(call) ? 0 : call.count), one{call.count};
   if (is_ragged(call) && call.counts.size() == size)

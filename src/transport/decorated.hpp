@@ -22,6 +22,7 @@ class Decorated : public Transport {
   [[nodiscard]] int cores() const noexcept override { return inner_->cores(); }
   [[nodiscard]] std::span<const int> node_of() const noexcept override { return inner_->node_of(); }
   [[nodiscard]] NodeLink between_nodes() const noexcept override { return inner_->between_nodes(); }
+  [[nodiscard]] std::size_t slice_bytes() const noexcept override { return inner_->slice_bytes(); }
   Progress send(Transfer& transfer, std::span<const std::byte> data) noexcept override {
     return inner_->send(transfer, data);
   }

@@ -33,6 +33,7 @@ class DelayedTransport final : public Decorated {
   Arena* arena() noexcept override { return shares_memory() ? inner().arena() : nullptr; }
   [[nodiscard]] std::span<const int> node_of() const noexcept override { return delay_.node_of; }
   [[nodiscard]] NodeLink between_nodes() const noexcept override;
+  [[nodiscard]] std::size_t slice_bytes() const noexcept override { return 0; }
 
   Progress send(Transfer& transfer, std::span<const std::byte> data) noexcept override;
   Progress recv(Transfer& transfer, std::span<std::byte> data) noexcept override;

@@ -105,6 +105,16 @@ TEST(Predicted, turns_count_when_ranks_outnumber_cores) {
   EXPECT_LT(flat, 3 * hop);
 }
 
+// One after another, the ranks of a tree wait for its root; slice by slice they need not. A line of
+// all ranks to one is still bound by that one.
+TEST(Predicted, slices_let_a_tree_work_while_its_root_does) {
+  Surroundings around{.network = default_network(Medium::sockets), .cores = 2};
+  EXPECT_EQ(best(Collective::allreduce, 8, 16 << 20, around), "halving_doubling");
+  around.slice_bytes = 1 << 20;
+  for (const double bytes : {4 << 20, 16 << 20, 64 << 20})
+    EXPECT_EQ(best(Collective::allreduce, 8, bytes, around), "binomial") << bytes;
+}
+
 TEST(Predicted, a_model_of_as_many_ranks_has_their_turns_in_it) {
   auto around = memory(2);
   around.network.provenance.ranks = 8;

@@ -51,6 +51,16 @@ Card read_card(const std::string& text) {
   return card;
 }
 
+bool are_on_one_host(const std::vector<Card>& cards) {
+  const auto without_port = [](const Card& card) {
+    const auto text = card.address.text();
+    return text.substr(0, text.rfind(':'));
+  };
+  return std::all_of(cards.begin(), cards.end(), [&](const Card& card) {
+    return card.host == cards.front().host && without_port(card) == without_port(cards.front());
+  });
+}
+
 int shared_cores(const std::vector<Card>& cards) {
   struct Host {
     int ranks = 0, quota = 0;

@@ -111,7 +111,8 @@ class Joining {
   void exchange_cards() {
     const auto& options = join_.options;
     Card mine{local_address(listener_), machine(), own_cpus(), within_quota(CPU_SETSIZE),
-              fmt::format("chunk={},streams={},checksum={},tls={}", options.chunk, options.streams,
+              fmt::format("chunk={},slice={},streams={},checksum={},tls={}", options.chunk,
+                          options.slice ? std::to_string(*options.slice) : "auto", options.streams,
                           options.checksum ? "on" : "off", options.tls ? "on" : "off")};
     join_.store->set(key_of(join_.rank), write_card(mine));
     for (int rank = 0; rank < join_.size; ++rank) {
@@ -122,6 +123,7 @@ class Joining {
                                 join_.rank, mine.agreed, rank, cards_.back().agreed),
                     {.rank = join_.rank, .peer = rank});
     }
+    mesh_.on_one_host = are_on_one_host(cards_);
     mesh_.cores = join_.cores > 0 ? join_.cores : shared_cores(cards_);
   }
 

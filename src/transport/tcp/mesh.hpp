@@ -30,6 +30,7 @@ struct Slots {
 struct Mesh {
   std::vector<std::vector<Stream>> streams;  // [peer][slot]; none to itself
   int cores = 1;
+  bool on_one_host = false;
   std::uint64_t strangers = 0;  // connections turned away while joining
 };
 
@@ -49,5 +50,8 @@ Card read_card(const std::string& text);
 /// Processors that all these ranks share, in proportion: with two machines, of which one has half
 /// as many processors as ranks, half the number of ranks.
 int shared_cores(const std::vector<Card>& cards);
+/// Whether all they say to each other stays in one kernel. Network namespaces of one machine have
+/// addresses of their own, and links between them.
+bool are_on_one_host(const std::vector<Card>& cards);
 
 }  // namespace sinew::tcp

@@ -64,6 +64,8 @@ std::unique_ptr<Transport> join_tcp(const TcpJoin& join, Deadline deadline) {
       join.options.chunk % kLeastChunk != 0)
     refuse(fmt::format("frames of {} bytes: choose a multiple of {} up to {}", join.options.chunk,
                        kLeastChunk, wire::kMostPayload));
+  if (const auto slice = join.options.slice.value_or(0); slice % kLeastChunk != 0)
+    refuse(fmt::format("slices of {} bytes: choose a multiple of {}, or 0", slice, kLeastChunk));
   if (join.options.streams < 1 || join.options.streams > tcp::kMostStreams)
     refuse(fmt::format("{} streams: choose 1 to {}", join.options.streams, tcp::kMostStreams));
   return std::make_unique<tcp::TcpTransport>(join, tcp::connect_mesh(join, deadline));

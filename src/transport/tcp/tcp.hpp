@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -16,13 +17,17 @@ namespace sinew {
 
 /// Knobs, equal on all ranks but for `bind`; docs/transport-tcp.md has what they do to speed.
 struct TcpOptions {
+  /// On one host a message is as fast as the caches it is copied through; between hosts it is as
+  /// fast as the link, and every slice would wait for the link's latency.
+  static constexpr std::size_t kSliceOnOneHost = std::size_t{1} << 20;
   std::string bind = "127.0.0.1";  // address or interface by which others reach this rank
   std::size_t sockbuf = 0;         // bytes of kernel buffer a connection; 0: the kernel's choice
   std::size_t chunk = std::size_t{256} << 10;  // most bytes of payload in a frame
-  int streams = 1;                             // connections that share a long transfer
-  bool checksum = true;                        // of every payload, before it is used
-  bool tls = false;                            // everything sealed, with keys from the token
-  std::string congestion;                      // control, by name; "": the system's choice
+  std::optional<std::size_t> slice;  // Transport::slice_bytes(); unset: by where ranks are
+  int streams = 1;                   // connections that share a long transfer
+  bool checksum = true;              // of every payload, before it is used
+  bool tls = false;                  // everything sealed, with keys from the token
+  std::string congestion;            // control, by name; "": the system's choice
 };
 
 struct TcpJoin {

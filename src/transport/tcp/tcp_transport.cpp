@@ -52,6 +52,7 @@ int unsent_bytes(const Socket& socket) {
 TcpTransport::TcpTransport(const TcpJoin& join, Mesh mesh)
     : join_(join),
       cores_(mesh.cores),
+      slice_bytes_(join.options.slice.value_or(mesh.on_one_host ? TcpOptions::kSliceOnOneHost : 0)),
       slots_{join.options.streams},
       chunk_(join.options.chunk),
       connections_(take_data(mesh, slots_, chunk_)),

@@ -21,6 +21,7 @@ class TcpTransport final : public Transport {
   [[nodiscard]] int size() const noexcept override { return join_.size; }
   [[nodiscard]] Capabilities capabilities() const noexcept override { return {}; }
   [[nodiscard]] int cores() const noexcept override { return cores_; }
+  [[nodiscard]] std::size_t slice_bytes() const noexcept override { return slice_bytes_; }
   Progress send(Transfer& transfer, std::span<const std::byte> data) noexcept override;
   Progress recv(Transfer& transfer, std::span<std::byte> data) noexcept override;
   Progress recv_reduce(Transfer& transfer, std::span<std::byte> data,
@@ -78,6 +79,7 @@ class TcpTransport final : public Transport {
 
   TcpJoin join_;
   int cores_;
+  std::size_t slice_bytes_;
   Slots slots_;
   std::size_t chunk_;
   std::vector<std::vector<Connection>> connections_;  // [peer][slot - 1]

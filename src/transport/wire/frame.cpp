@@ -1,10 +1,8 @@
 #include "transport/wire/frame.hpp"
 
 #include <xxhash.h>
-#if defined(__x86_64__)
-#include <xxh_x86dispatch.h>  // the widest vectors this machine has: two to three times as fast
-#endif
 
+#include "kernel/checksum.hpp"
 #include "transport/wire/bytes.hpp"
 
 namespace sinew::wire {
@@ -14,11 +12,11 @@ constexpr std::uint32_t kMagic = 0x31574E53;  // "SNW1" as little-endian bytes
 constexpr std::uint16_t kSummed = 1;
 constexpr std::size_t kSumAt = kHeaderBytes - 4;
 
-std::uint32_t header_sum(const std::byte* header) noexcept {
-  return static_cast<std::uint32_t>(XXH3_64bits(header, kSumAt));
-}
-
 }  // namespace
+
+std::uint32_t header_sum(std::span<const std::byte, kHeaderBytes> header) noexcept {
+  return static_cast<std::uint32_t>(XXH3_64bits(header.data(), kSumAt));
+}
 
 std::string_view name(Refusal refusal) noexcept {
   switch (refusal) {
@@ -60,7 +58,7 @@ Header encode(const Frame& frame) noexcept {
   put(at + 40, frame.total);
   put(at + 48, frame.payload_sum);
   put(at + 56, frame.length);
-  put(at + kSumAt, header_sum(at));
+  put(at + kSumAt, header_sum(header));
   return header;
 }
 
@@ -68,7 +66,7 @@ Refusal decode(std::span<const std::byte, kHeaderBytes> header, Frame& frame) no
   const std::byte* at = header.data();
   if (get<std::uint32_t>(at) != kMagic) return Refusal::magic;
   if (get<std::uint8_t>(at + 4) != kVersion) return Refusal::version;
-  if (get<std::uint32_t>(at + kSumAt) != header_sum(at)) return Refusal::header_sum;
+  if (get<std::uint32_t>(at + kSumAt) != header_sum(header)) return Refusal::header_sum;
   if (get<std::uint8_t>(at + 5) >= kKinds) return Refusal::kind;
   const auto flags = get<std::uint16_t>(at + 6);
   if ((flags & ~kSummed) != 0 || get<std::uint16_t>(at + 18) != 0) return Refusal::flags;
@@ -93,8 +91,6 @@ Refusal decode(std::span<const std::byte, kHeaderBytes> header, Frame& frame) no
   return Refusal::none;
 }
 
-std::uint64_t sum_of(std::span<const std::byte> payload) noexcept {
-  return XXH3_64bits(payload.data(), payload.size());
-}
+std::uint64_t sum_of(std::span<const std::byte> payload) noexcept { return checksum(payload); }
 
 }  // namespace sinew::wire

@@ -4,7 +4,7 @@
 //        0      4  magic "SNW1"                     28      4  pass (slice of a sliced schedule)
 //        4      1  version                          32      8  offset of the payload in the message
 //        5      1  kind                             40      8  bytes of the whole message
-//        6      2  flags (1: payload is summed)     48      8  xxh3-64 of the payload, or 0
+//        6      2  flags (1: payload is summed)     48      8  sum of the payload, or 0
 //        8      4  epoch                            56      4  bytes of payload that follow
 //       12      4  rank of the sender               60      4  low half of xxh3-64 of the other 60
 //       16      2  channel
@@ -75,7 +75,9 @@ Header encode(const Frame& frame) noexcept;
 /// Fills `frame` only when it returns Refusal::none.
 Refusal decode(std::span<const std::byte, kHeaderBytes> header, Frame& frame) noexcept;
 
-/// The checksum a frame carries for its payload.
+/// What the last four bytes of a header are to be.
+std::uint32_t header_sum(std::span<const std::byte, kHeaderBytes> header) noexcept;
+/// The checksum a frame carries for its payload (kernel/checksum.hpp).
 std::uint64_t sum_of(std::span<const std::byte> payload) noexcept;
 
 }  // namespace sinew::wire

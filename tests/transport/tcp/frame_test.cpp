@@ -30,7 +30,7 @@ Frame sample() {
 Header with(std::size_t at, std::uint8_t value) {
   auto header = encode(sample());
   header[at] = std::byte{value};
-  const auto sum = sum_of(std::span(header).first(60));
+  const auto sum = header_sum(header);
   for (std::size_t i = 0; i < 4; ++i) header[60 + i] = static_cast<std::byte>(sum >> (8 * i));
   return header;
 }

@@ -74,6 +74,9 @@ TEST(TcpJoin, refuses_what_cannot_work_and_says_what_to_do) {
   join.options.chunk = std::size_t{1} << 20;
   EXPECT_TRUE(has(refusal_of(join), "262144"));
   join.options = {};
+  join.options.slice = 100;
+  EXPECT_TRUE(has(refusal_of(join), "slices of 100 bytes"));
+  join.options = {};
   join.options.streams = 17;
   EXPECT_TRUE(has(refusal_of(join), "1 to 16"));
   join.options = {};
@@ -83,6 +86,17 @@ TEST(TcpJoin, refuses_what_cannot_work_and_says_what_to_do) {
   EXPECT_TRUE(has(refusal_of(join), "every interface"));
   join.options.bind = "eth77";
   EXPECT_TRUE(has(refusal_of(join), "neither an address nor an interface"));
+}
+
+TEST(TcpJoin, hosts_are_told_apart) {
+  const auto at = [](std::string host, std::string_view address = "[::1]:4711") {
+    return tcp::Card{tcp::parse_address(address), std::move(host), "f", 4, ""};
+  };
+  EXPECT_TRUE(tcp::are_on_one_host({at("a")}));
+  EXPECT_TRUE(tcp::are_on_one_host({at("a"), at("a"), at("a")}));
+  EXPECT_TRUE(tcp::are_on_one_host({at("a"), at("a", "[::1]:4712")}));
+  EXPECT_FALSE(tcp::are_on_one_host({at("a"), at("a"), at("b")}));
+  EXPECT_FALSE(tcp::are_on_one_host({at("a"), at("a", "[::2]:4711")}));
 }
 
 TEST(TcpJoin, ranks_with_different_options_are_refused_and_both_are_named) {
@@ -134,7 +148,7 @@ std::array<std::string, 2> half_sealed(int sealed, bool flatter) {
       join.options.tls = rank == sealed;
       if (flatter)
         join.store = std::make_shared<FlatteringStore>(
-            store, fmt::format("chunk=262144,streams=1,checksum=on,tls={}",
+            store, fmt::format("chunk=262144,slice=auto,streams=1,checksum=on,tls={}",
                                join.options.tls ? "on" : "off"));
       try {
         (void)join_tcp(join, Clock::now() + 1s);

@@ -8,11 +8,12 @@ if(NOT SINEW_SANITIZE)
   add_test(NAME names COMMAND Python3::Interpreter ${tools}/check_names.py ${PROJECT_SOURCE_DIR})
   add_test(NAME headers_stand_alone COMMAND Python3::Interpreter ${tools}/check_headers.py
            ${PROJECT_SOURCE_DIR} ${PROJECT_BINARY_DIR})
+  set_tests_properties(headers_stand_alone PROPERTIES PROCESSORS 2)  # one compiler a core
   add_test(NAME format COMMAND Python3::Interpreter ${tools}/check_format.py
            ${PROJECT_SOURCE_DIR} clang-format-14)
   add_test(NAME tidy COMMAND Python3::Interpreter ${tools}/check_tidy.py
            ${PROJECT_SOURCE_DIR} ${PROJECT_BINARY_DIR} clang-tidy-14)
-  set_tests_properties(tidy PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 1800)
+  set_tests_properties(tidy PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 1800 PROCESSORS 2)
 
   add_test(NAME pages COMMAND Python3::Interpreter ${tools}/write_algorithm_pages.py
            $<TARGET_FILE:sinew-cli> ${PROJECT_SOURCE_DIR} --check)

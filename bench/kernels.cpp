@@ -1,5 +1,6 @@
 // How fast the kernels are on this machine: fold, pair and copy from one cache line to far past the
-// caches, beside the loop a person would write by hand; and selection, beside the bare accumulate.
+// caches, beside the loop a person would write by hand; selection, beside the bare accumulate; the
+// checksum, beside xxh3.
 #include <benchmark/benchmark.h>
 
 #include <algorithm>
@@ -13,13 +14,16 @@
 #include <span>
 #include <vector>
 
+#include "kernel/checksum.hpp"
 #include "kernel/copy.hpp"
 #include "kernel/large_buffer.hpp"
 #include "kernel/reduce.hpp"
 #include "kernel/top_k.hpp"
 
+#include <xxhash.h>
 #if defined(__x86_64__)
 #include <immintrin.h>
+#include <xxh_x86dispatch.h>  // the widest vectors this machine has
 #endif
 
 namespace {
@@ -201,7 +205,16 @@ void selection(benchmark::State& state) {
 }
 BENCHMARK(selection)->ArgName("per_mille")->Arg(20)->Arg(10)->Arg(1)->Iterations(9);
 
+template <class Sum>
+void checksum(benchmark::State& state, Sum sum) {
+  const auto bytes = static_cast<std::size_t>(state.range(0));
+  const Buffers buffers(1, bytes);
+  for (auto _ : state) benchmark::DoNotOptimize(sum(std::span<const std::byte>(buffers[0], bytes)));
+  state.SetBytesProcessed(state.iterations() * static_cast<std::int64_t>(bytes));
+}
+
 const std::vector<std::int64_t> kInputs{2, 4, 8};
+const std::vector<std::int64_t> kFrames{64, 4 << 10, 256 << 10};
 const std::vector<std::int64_t> kSizes{64, 4 << 10, 64 << 10, 1 << 20, 64 << 20};
 
 BENCHMARK_CAPTURE(fold, f32, sinew::DType::f32, false)->ArgsProduct({kInputs, kSizes});
@@ -213,6 +226,10 @@ BENCHMARK_CAPTURE(everywhere, streaming, true)
     ->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(pair, f32, sinew::DType::f32)->ArgsProduct({kSizes});
 BENCHMARK_CAPTURE(pair, bf16, sinew::DType::bf16)->ArgsProduct({kSizes});
+BENCHMARK_CAPTURE(checksum, ours, [](auto data) { return sinew::checksum(data); })
+    -> ArgsProduct({kFrames});
+BENCHMARK_CAPTURE(checksum, xxh3, [](auto data) { return XXH3_64bits(data.data(), data.size()); })
+    -> ArgsProduct({kFrames});
 BENCHMARK_CAPTURE(copy, plain, false)->ArgsProduct({kSizes});
 BENCHMARK_CAPTURE(copy, streaming, true)->ArgsProduct({kSizes});
 

@@ -92,7 +92,8 @@ class Transport {
   [[nodiscard]] virtual NodeLink between_nodes() const noexcept { return {}; }
 
   /// Where messages are copied by the ranks' own processors: what of a chunk is best sent at once,
-  /// so that it is still in a near cache when it is sent on. 0: all of it. Equal on all ranks.
+  /// so that it is still in a near cache when it is sent on: a multiple of 64. 0: all of it. Equal
+  /// on all ranks.
   [[nodiscard]] virtual std::size_t slice_bytes() const noexcept { return 0; }
 
   /// Transfers of one (peer, channel, direction) progress in the order they were begun.

@@ -135,7 +135,9 @@ Calibrated calibrate(const CalibrateWanted& wanted) {
   progress.show("combining and copying on one core");
   measured.reduce = time_reduce(sizes);
   measured.copy = time_copy(sizes);
-  measured.timings = Stopwatch(wanted.setup, wanted.ranks)
+  auto in_one_piece = wanted.setup;
+  in_one_piece.tcp.slice = 0;
+  measured.timings = Stopwatch(in_one_piece, wanted.ranks)
                          .time(instruments(wanted.ranks, measured.board, sizes), wanted.rounds,
                                show("messages by size"));
   Calibrated result;
@@ -151,6 +153,7 @@ Calibrated calibrate(const CalibrateWanted& wanted) {
   all.insert(all.end(), result.whole.begin(), result.whole.end());
   const double noise = refuse_noise(all, wanted.force);
   result.network = derive(measured);
+  if (wanted.setup.transport == "tcp") result.network.slice_bytes = TcpOptions::kSliceOnOneHost;
   result.network.provenance.noise = noise;
   const auto ratios = compare(result.network, wanted.ranks, result.whole);
   const auto left_out = left_out_deviations(ratios);

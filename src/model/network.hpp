@@ -96,6 +96,7 @@ struct Network {
   Curve one_way{};         // a message while its sender receives nothing
   Curve exchange{};        // a message while its sender receives one; free: as one_way
   double eager_bytes = 0;  // messages up to this size do not wait for their receiver
+  double slice_bytes = 0;  // of a chunk that goes at once, where ranks send it on; 0: all of it
   Curve reduce{};          // combining what was received
   Curve copy{};            // copying on one rank
   double call_ps = 0;      // a call, before its first step

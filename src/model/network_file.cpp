@@ -111,6 +111,7 @@ Network read(const toml::table& document, std::string_view path) {
   network.one_way = link.curve("one_way");
   network.exchange = link.curve("exchange");
   network.eager_bytes = link.number("eager_bytes", 0, -1);
+  network.slice_bytes = link.number("slice_bytes", 0, 0);
   if (compute) {
     network.reduce = compute.curve("reduce");
     network.copy = compute.curve("copy");
@@ -192,6 +193,7 @@ std::string to_toml(const Network& network) {
   if (network.topology.placement == RankOrder::round_robin) text += "placement = \"round_robin\"\n";
   text += "\n[link]\n";
   if (network.eager_bytes >= 0) text += fmt::format("eager_bytes = {:.0f}\n", network.eager_bytes);
+  if (network.slice_bytes > 0) text += fmt::format("slice_bytes = {:.0f}\n", network.slice_bytes);
   text += curve_text("one_way", network.one_way) + curve_text("exchange", network.exchange);
   text += links_text(network.topology);
   text += fmt::format("\n[compute]\ncall_us = {}\n", network.call_ps / kUs);

@@ -8,6 +8,7 @@
 
 #include "model/correction.hpp"
 #include "model/depth.hpp"
+#include "model/passes.hpp"
 #include "model/program.hpp"
 #include "model/simulate.hpp"
 #include "schedule/form.hpp"
@@ -26,20 +27,6 @@ double total_ps(const Cost& cost) { return static_cast<double>(cost.alpha + cost
 bool is_one_way(Collective collective) {
   return collective == Collective::broadcast || collective == Collective::reduce ||
          collective == Collective::scatter || collective == Collective::gather;
-}
-
-double chunk_bytes(const Schedule& schedule, double bytes) {
-  const double full = std::max(schedule.chunks[0], schedule.chunks[1]);
-  return full > 0 ? bytes / full : 0;
-}
-
-// How often a schedule runs when its chunks go through slots.
-double passes_of(const Schedule& schedule, double bytes, const Network& network) {
-  if (schedule.chunks[3] == 0 || schedule.by_reference || !network.board ||
-      network.board->slot_bytes <= 0)
-    return 1;
-  return std::max(1.0, std::ceil(chunk_bytes(schedule, bytes) * schedule.chunks[3] /
-                                 network.board->slot_bytes));
 }
 
 /// What one rank has to do itself.
@@ -175,14 +162,13 @@ double crowded_ps(const Algorithm& algorithm, const Place& place, double bytes,
       busiest.board_waits > 0 && !schedule_of(algorithm, place, 0).by_reference;
   const double slower =
       through_slots && is_beyond_caches(algorithm.collective, bytes, place.size) ? kSlowerThere : 1;
-  // Most of what the busiest rank has to do is done while the others work on other slices.
-  constexpr double kAlone = 0.25;
-  const double slices =
-      around.slice_bytes > 0 && busiest.board_waits == 0
-          ? std::max(1.0, chunk_bytes(schedule_of(algorithm, place, 0), bytes) / around.slice_bytes)
-          : 1;
-  return slower * (all / around.cores + busiest.ps * std::max(1 / slices, kAlone)) +
-         (slices * hops + reads) * turn;
+  // Where messages go in slices, the others work on one while the busiest rank does on another.
+  constexpr double kAlone = 0.25;  // of its work, which is not hidden so
+  const double slices = busiest.board_waits == 0
+                            ? passes_of(schedule_of(algorithm, place, 0), bytes, around.network)
+                            : 1;
+  const double work = all / around.cores + busiest.ps * std::max(1 / slices, kAlone);
+  return slower * std::max(work, busiest.ps) + (slices * hops + reads) * turn;
 }
 
 double alone_ps(const Algorithm& algorithm, const Place& place, double bytes,

@@ -17,7 +17,6 @@ struct Surroundings {
   int cores = 0;                // that all ranks share; 0: one each
   double crossing_ps = 0;       // a message to another node, on top
   double crossing_byte_ps = 0;  // each byte of all that a node takes in from others
-  double slice_bytes = 0;       // of a chunk that messages carry at once; 0: all of it
 };
 
 /// How deep to pipeline `bytes`; 1 for algorithms that do not.
@@ -35,7 +34,8 @@ bool has_levels(std::span<const int> node_of);
 /// not matter.
 ///
 /// With a core for each rank, the schedules are simulated. Otherwise the cores do everybody's work,
-/// what the busiest rank has to do cannot be shared out, and whoever waits needs a core again when
+/// what the busiest rank has to do cannot be shared out (but done while others work, where messages
+/// go in slices), and whoever waits needs a core again when
 /// what it waited for has come. In collectives in which nobody who gives gets anything back, calls
 /// overlap, as far as what is under way fits in buffers.
 double call_ps(const Algorithm& algorithm, const Place& place, double bytes,

@@ -1,23 +1,12 @@
 #include "model/simulate.hpp"
 
 #include <algorithm>
-#include <cmath>
 
 #include "model/machine.hpp"
+#include "model/passes.hpp"
 
 namespace sinew {
 namespace {
-
-// How often a schedule runs when its chunks go through slots.
-std::uint32_t passes_of(const Workload& workload, const Network& network) {
-  if (!network.board || network.board->slot_bytes <= 0) return 1;
-  const auto schedule = workload.schedule(0);
-  const double message = std::max(schedule.chunks[0], schedule.chunks[1]);
-  if (schedule.chunks[3] == 0 || message == 0) return 1;
-  const double window = network.board->slot_bytes / schedule.chunks[3];
-  return static_cast<std::uint32_t>(
-      std::clamp(std::ceil(workload.bytes / message / window), 1.0, 1e9));
-}
 
 // After a few passes each further one takes as long as the one before.
 Moment extrapolated(const Moment& before, const Moment& last, std::uint32_t more) {
@@ -47,7 +36,11 @@ Workload workload_of(const Algorithm& algorithm, const Place& place, double byte
 Simulated simulate(const Workload& workload, const Network& network,
                    const SimulateOptions& options) {
   constexpr std::uint32_t kPassesShown = 4;
-  const auto passes = passes_of(workload, network);
+  const bool in_passes = network.slice_bytes > 0 || network.board.has_value();
+  const auto passes =
+      in_passes
+          ? static_cast<std::uint32_t>(passes_of(workload.schedule(0), workload.bytes, network))
+          : 1;
   const auto shown = std::min(passes, kPassesShown);
   auto outcome = Machine(workload, network, options, shown, passes).run();
   if (passes > shown) {

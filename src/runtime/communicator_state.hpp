@@ -234,7 +234,7 @@ struct Communicator::State {
     std::string where;
     if (at.step != nullptr) {
       context.bytes_done = at.bytes_done;
-      context.bytes_expected = at.step->bytes;
+      context.bytes_expected = at.bytes_expected;
       where = fmt::format(", {} in round {} of {} of {}", name(at.step->op), at.round, at.rounds,
                           at.algorithm);
       if (at.passes > 1) where += fmt::format(" (slice {} of {})", at.pass + 1, at.passes);

@@ -94,6 +94,7 @@ void Meeting::decide() {
     return;
   }
   if (environment_.has_pmix || environment_.pmi_descriptor >= 0) return share_by_launcher();
+  if (environment_.size == 1) return meet_on_one_host(Token::make().hex());  // whom nobody seeks
   if (!environment_.meeting.empty()) lacks_token();
   lacks_meeting();
 }

@@ -336,7 +336,8 @@ void Plan::add_piece(const Step& step, std::uint32_t chunk, std::uint32_t count)
   else
     bound.board = (step.board.first + chunk) * width;
   const bool is_last_use = step.dst.buf == Buf::output && step.op != Op::recv_reduce;
-  bound.streaming = is_last_use && binding_.output.total() >= kStreamingBytes;
+  const bool stays_near = passes > 1 && schedule_.chunks[3] == 0;  // until it is sent on
+  bound.streaming = is_last_use && !stays_near && binding_.output.total() >= kStreamingBytes;
   if (is_board_op(step.op)) find_waits(bound);
   steps.push_back(bound);
 }

@@ -158,14 +158,19 @@ bool Run::next_pass() noexcept {
   return false;
 }
 
-Progress Run::attempt(const BoundStep& step) noexcept {
+Run::Slice Run::slice_of(const BoundStep& step) const noexcept {
   const auto begin = plan_->passes == 1 ? 0 : pass_ * plan_->width;
-  const auto bytes = begin >= step.bytes ? 0 : std::min(plan_->width, step.bytes - begin);
+  return {begin, begin >= step.bytes ? 0 : std::min(plan_->width, step.bytes - begin)};
+}
+
+Progress Run::attempt(const BoundStep& step) noexcept {
+  const auto [begin, bytes] = slice_of(step);
   if (bytes == 0 && step.bytes > 0) return Progress::done;  // of this chunk nothing is left
   switch (step.op) {
     case Op::send:
     case Op::recv:
     case Op::recv_reduce: {
+      if (bytes == 0 && pass_ > 0) return Progress::done;  // an empty chunk goes but once
       if (!entered_) enter();
       Transfer& transfer = plan_->transfer_of(step);
       if (transfer.tag.sequence != tag_.sequence || transfer.pass != pass_)
@@ -328,6 +333,8 @@ void Run::fold_everywhere(const BoundStep& step, std::uint64_t begin,
 }
 
 void Run::observe_step(const BoundStep& step) noexcept {
+  const auto bytes = slice_of(step).bytes;
+  if (bytes == 0 && pass_ > 0) return;
   const auto now = now_ns();
   Event event = event_;
   event.kind = EventKind::step;
@@ -335,7 +342,7 @@ void Run::observe_step(const BoundStep& step) noexcept {
   event.channel = step.channel;
   event.round = round_;
   event.peer = step.peer;
-  event.bytes = std::min(step.bytes, plan_->width);
+  event.bytes = bytes;
   event.begin_ns = idle_since_ns_ != 0 ? idle_since_ns_ : now;
   event.end_ns = now;
   event.waiting_ns = 0;
@@ -353,8 +360,14 @@ void Run::observe_end() noexcept {
 }
 
 Run::Position Run::position() const noexcept {
-  Position position{
-      plan_->schedule().name, pass_, plan_->passes, round_, plan_->schedule().rounds, nullptr, 0};
+  Position position{plan_->schedule().name,
+                    pass_,
+                    plan_->passes,
+                    round_,
+                    plan_->schedule().rounds,
+                    nullptr,
+                    0,
+                    0};
   const auto* const* next = next_;
   for (const auto& rounds : plan_->streams) {
     const BoundRound* const round = *next++;
@@ -364,7 +377,9 @@ Run::Position Run::position() const noexcept {
       position.step = &plan_->steps[index];
       position.round = round->number;
       const auto& transfer = plan_->transfers[index];
-      position.bytes_done = transfer.tag.sequence == tag_.sequence ? transfer.moved : 0;
+      const bool begun = transfer.tag.sequence == tag_.sequence && transfer.pass == pass_;
+      position.bytes_done = begun ? transfer.moved : 0;
+      position.bytes_expected = slice_of(*position.step).bytes;
       return position;
     }
   }

@@ -53,8 +53,8 @@ class Run {
   struct Position {
     std::string_view algorithm;
     std::uint32_t pass, passes, round, rounds;
-    const BoundStep* step;  // null: nothing left
-    std::uint64_t bytes_done;
+    const BoundStep* step;                     // null: nothing left
+    std::uint64_t bytes_done, bytes_expected;  // of its part in this pass
   };
   [[nodiscard]] Position position() const noexcept;
 
@@ -64,6 +64,11 @@ class Run {
   [[gnu::noinline]] Progress poll_wide(const BoundRound& round) noexcept;
   void begin_pass() noexcept;
   bool next_pass() noexcept;
+  /// What of a step this pass does.
+  struct Slice {
+    std::uint64_t begin, bytes;
+  };
+  [[nodiscard]] Slice slice_of(const BoundStep& step) const noexcept;
   Progress attempt(const BoundStep& step) noexcept;
   void enter() noexcept;
   void get_ready() noexcept;

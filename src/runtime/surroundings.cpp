@@ -39,7 +39,7 @@ Surroundings surroundings_of(Transport& transport, const Options& options) {
   }
   if (const Board* board = transport.board(); board != nullptr && around.network.board)
     around.network.board->slot_bytes = static_cast<double>(board->slot_bytes());
-  around.slice_bytes = static_cast<double>(transport.slice_bytes());
+  around.network.slice_bytes = static_cast<double>(transport.slice_bytes());
   const auto link = transport.between_nodes();
   around.crossing_ps = link.message_ns * 1e3;
   around.crossing_byte_ps = link.byte_ns * 1e3;

@@ -54,14 +54,15 @@ TEST(Bench, has_the_columns_of_nccl_tests) {
 TEST(Bench, runs_over_sockets_with_every_option_of_theirs) {
   const auto ran =
       bench({"allreduce", "--transport", "tcp", "-p", "3", "--sizes", "8,100K", "--tls", "--frame",
-             "16K", "--streams", "2", "--sockbuf", "64K", "--no-checksum"});
+             "16K", "--slice", "32K", "--streams", "2", "--sockbuf", "64K", "--no-checksum"});
   EXPECT_EQ(ran.status, 0) << ran.err;
   EXPECT_EQ(rows_of(ran.out).size(), 2U) << ran.out;
 }
 
 TEST(Bench, sweeps_one_knob_and_compares_with_its_first_value) {
-  const auto ran = bench({"allreduce", "--transport", "tcp", "-p", "2", "--sizes", "8,64K",
-                          "--sweep", "sockbuf=64K,1M", "--sweep", "tls=off,on", "--json"});
+  const auto ran =
+      bench({"allreduce", "--transport", "tcp", "-p", "2", "--sizes", "8,64K", "--sweep",
+             "sockbuf=64K,1M", "--sweep", "tls=off,on", "--sweep", "slice=64K,1M", "--json"});
   ASSERT_EQ(ran.status, 0) << ran.err;
   const auto results = Json::parse(ran.out)["results"];
   std::vector<std::string> seen;

@@ -110,9 +110,12 @@ TEST(Predicted, turns_count_when_ranks_outnumber_cores) {
 TEST(Predicted, slices_let_a_tree_work_while_its_root_does) {
   Surroundings around{.network = default_network(Medium::sockets), .cores = 2};
   EXPECT_EQ(best(Collective::allreduce, 8, 16 << 20, around), "halving_doubling");
-  around.slice_bytes = 1 << 20;
+  around.network.slice_bytes = 1 << 20;
   for (const double bytes : {4 << 20, 16 << 20, 64 << 20})
     EXPECT_EQ(best(Collective::allreduce, 8, bytes, around), "binomial") << bytes;
+  around.cores = 6;
+  const auto one_way = static_cast<double>(around.network.one_way.at(64 << 20).beta);
+  EXPECT_GT(took("linear", 64 << 20, around, {}), 14 * one_way / 2);
 }
 
 TEST(Predicted, a_model_of_as_many_ranks_has_their_turns_in_it) {

@@ -7,6 +7,7 @@
 
 #include <sinew/verify.hpp>
 #include "schedule/builder.hpp"
+#include "support/exact_data.hpp"
 #include "support/fork_ranks.hpp"
 #include "support/local_ranks.hpp"
 
@@ -45,6 +46,24 @@ TEST(ByReference, who_comes_after_the_owner_gave_up_gets_an_error) {
         test::Medium::shm);
     EXPECT_TRUE(wrong.empty()) << wrong.front();
   }
+}
+
+// Far longer than a block of what is reduced, the last of which is short.
+TEST(ByReference, long_results_are_exact) {
+  std::vector<test::Trial> trials;
+  for (const auto collective : {Collective::broadcast, Collective::allgather, Collective::alltoall,
+                                Collective::reduce_scatter, Collective::allreduce})
+    trials.push_back({&find_algorithm(collective, "pull"), 4'200'017, DType::f32, ReduceOp::sum, 1,
+                      false, false, false});
+  const auto wrong = test::fork_ranks(
+      3,
+      [&](const test::Seat& seat) {
+        auto c = seat.join();
+        for (const auto& trial : trials)
+          if (const auto what = test::attempt(c, trial); !what.empty()) seat.tell(what);
+      },
+      test::Medium::shm);
+  EXPECT_TRUE(wrong.empty()) << wrong.front();
 }
 
 World pulled(Collective collective) { return make_world(find_algorithm(collective, "pull"), 2); }

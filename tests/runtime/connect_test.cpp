@@ -173,6 +173,16 @@ TEST(Connect, the_token_can_come_from_a_file_that_is_nobody_elses) {
   EXPECT_TRUE(contains(open.finish()[0].out, "can be read by others: chmod 600 it"));
 }
 
+TEST(Connect, one_rank_needs_nobody_to_tell_it_anything) {
+  for (const auto* const transport : {"auto", "shm", "tcp"}) {
+    Ranks ranks;
+    ranks.start({std::string("SINEW_TRANSPORT=") + transport}, 1);
+    const auto ran = ranks.finish()[0];
+    EXPECT_EQ(ran.status, 0) << transport;
+    EXPECT_TRUE(contains(ran.out, "rank 0 of 1 over")) << ran.out;
+  }
+}
+
 // What does not add up
 
 std::string alone(const Variables& variables) {

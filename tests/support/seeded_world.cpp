@@ -205,6 +205,7 @@ Ending SeededWorld::run(Sends sends, unsigned seed) {
     binding.dtype = DType::u64;
     binding.op = ReduceOp::sum;
     binding.slot_bytes = 1024;
+    binding.slice_bytes = 128;
     binding.on_board = on_board;
     binding.posts_all = on_board && posts_all_;
     binding.world = &world_;

@@ -33,7 +33,8 @@ class Folder {
   [[nodiscard]] std::string name() const { return path_.string(); }
   [[nodiscard]] Snapshot model() const {
     const CheckpointFolder checkpoints(path_ / "checkpoints");
-    return checkpoints.load_shared(checkpoints.steps().back());
+    const auto steps = checkpoints.steps();
+    return steps.empty() ? Snapshot{} : checkpoints.load_shared(steps.back());
   }
 
  private:

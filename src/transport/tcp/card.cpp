@@ -14,7 +14,7 @@
 namespace sinew::tcp {
 namespace {
 
-constexpr std::string_view kIntroduction = "sinew-tcp-1";
+constexpr std::string_view kIntroduction = "sinew-tcp-2";
 
 using CpuBits = std::bitset<CPU_SETSIZE>;
 
@@ -52,12 +52,8 @@ Card read_card(const std::string& text) {
 }
 
 bool are_on_one_host(const std::vector<Card>& cards) {
-  const auto without_port = [](const Card& card) {
-    const auto text = card.address.text();
-    return text.substr(0, text.rfind(':'));
-  };
   return std::all_of(cards.begin(), cards.end(), [&](const Card& card) {
-    return card.host == cards.front().host && without_port(card) == without_port(cards.front());
+    return card.host == cards.front().host && card.address.host() == cards.front().address.host();
   });
 }
 

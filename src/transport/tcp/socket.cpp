@@ -98,20 +98,27 @@ bool Address::is_loopback() const noexcept {
   return IN6_IS_ADDR_LOOPBACK(&reinterpret_cast<const sockaddr_in6&>(bytes).sin6_addr);
 }
 
-std::string Address::text() const {
+std::string Address::host() const {
   char host[INET6_ADDRSTRLEN] = "?";
   if (family() == AF_INET) {
     const auto& four = reinterpret_cast<const sockaddr_in&>(bytes);
     inet_ntop(AF_INET, &four.sin_addr, host, sizeof host);
-    return fmt::format("{}:{}", host, ntohs(four.sin_port));
+    return host;
   }
   if (family() != AF_INET6) return "nowhere";
   const auto& six = reinterpret_cast<const sockaddr_in6&>(bytes);
   inet_ntop(AF_INET6, &six.sin6_addr, host, sizeof host);
   char interface[IF_NAMESIZE] = "";
   if (six.sin6_scope_id != 0) if_indextoname(six.sin6_scope_id, interface);
-  return fmt::format("[{}{}{}]:{}", host, *interface != 0 ? "%" : "", interface,
-                     ntohs(six.sin6_port));
+  return fmt::format("[{}{}{}]", host, *interface != 0 ? "%" : "", interface);
+}
+
+std::string Address::text() const {
+  if (family() != AF_INET && family() != AF_INET6) return host();
+  // The port lies at the same place in both.
+  const auto port = reinterpret_cast<const sockaddr_in&>(bytes).sin_port;
+  static_assert(offsetof(sockaddr_in, sin_port) == offsetof(sockaddr_in6, sin6_port));
+  return fmt::format("{}:{}", host(), ntohs(port));
 }
 
 Address parse_address(std::string_view text) {

@@ -38,6 +38,8 @@ struct Address {
   }
   [[nodiscard]] int family() const noexcept { return bytes.ss_family; }
   [[nodiscard]] bool is_loopback() const noexcept;
+  /// Without the port: "127.0.0.1", "[::1]".
+  [[nodiscard]] std::string host() const;
   /// "127.0.0.1:4711", "[::1]:4711".
   [[nodiscard]] std::string text() const;
 };

@@ -1,4 +1,5 @@
 // Every algorithm moves real data over sockets, and every byte is compared.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "support/exact_data.hpp"
@@ -50,6 +51,48 @@ TEST_P(TcpRanks, every_algorithm_gives_exact_results_in_slices) {
   options.chunk = 320;
   options.slice = 704;
   expect_exact(GetParam(), test::sweep(GetParam()), options);
+}
+
+struct Sent final : Observer {
+  void on_event(const Event& event) noexcept override {
+    if (event.kind != EventKind::step || event.operation != static_cast<std::uint8_t>(Op::send))
+      return;
+    ++messages;
+    bytes += event.bytes;
+    longest = std::max(longest, event.bytes);
+  }
+  std::uint64_t messages = 0, bytes = 0, longest = 0;
+};
+
+// That there are slices, and that what is recorded of them adds up. A ring of two sends half of the
+// data twice; these ranks are on one host.
+TEST(TcpSlices, are_as_long_as_was_asked_for_or_a_mebibyte) {
+  struct Case {
+    std::optional<std::size_t> slice;
+    std::size_t elements;
+    std::uint64_t messages, most_bytes;
+  };
+  for (const auto& one : {Case{4096, 10'000, 2 * 5, 4096}, Case{{}, 1'000'000, 2 * 2, 1 << 20},
+                          Case{{}, 250'000, 2, 1 << 20}, Case{0, 1'000'000, 2, 2'000'000}}) {
+    TcpOptions options;
+    options.slice = one.slice;
+    const auto wrong = test::fork_ranks(
+        2,
+        [&](const test::Seat& seat) {
+          auto communicator = seat.join();
+          Sent sent;
+          communicator.observe(&sent);
+          std::vector<float> data(one.elements, 1);
+          communicator.allreduce(std::span(data), ReduceOp::sum, {.algorithm = "ring"});
+          communicator.observe(nullptr);
+          if (sent.messages != one.messages || sent.bytes != 4 * one.elements ||
+              sent.longest > one.most_bytes)
+            seat.tell(fmt::format("{} messages, {} bytes, {} at most", sent.messages, sent.bytes,
+                                  sent.longest));
+        },
+        test::Medium::tcp, options);
+    EXPECT_TRUE(wrong.empty()) << wrong.front();
+  }
 }
 
 TEST(TcpSealed, every_algorithm_gives_exact_results) {

@@ -360,8 +360,8 @@ TEST(Cards, come_back_as_they_went_and_nonsense_does_not) {
   EXPECT_EQ(back.quota, 12);
   EXPECT_EQ(back.agreed, card.agreed);
   for (const auto bad :
-       {"", "hello", "sinew-tcp-1 nowhere h 1 1 a", "sinew-tcp-1 1.2.3.4:0 h 1 1 a",
-        "sinew-tcp-2 127.0.0.1:80 h 1 1 a", "sinew-tcp-1 127.0.0.1:99999 h 1 1 a"})
+       {"", "hello", "sinew-tcp-2 nowhere h 1 1 a", "sinew-tcp-2 1.2.3.4:0 h 1 1 a",
+        "sinew-tcp-9 127.0.0.1:80 h 1 1 a", "sinew-tcp-2 127.0.0.1:99999 h 1 1 a"})
     EXPECT_THROW(tcp::read_card(bad), Error) << bad;
 }
 

@@ -35,9 +35,9 @@ record hand allreduce -p 2,4,8 --algo flat --sizes 8,64,256,1K,4K --rounds 5 --b
 record tcp allreduce --transport tcp -p 2,8 --sizes 8,4K,64K,1M,16M --rounds 5 --budget 0.1 \
   --against openmpi,gloo
 
-# One option of the transport at a time: what checksums and TLS cost, and what buffers do.
+# One option of the transport at a time: what checksums and TLS cost, and what slices and buffers do.
 record tcp-sweeps allreduce --transport tcp -p 2,8 --sizes 8,64K,1M,16M --rounds 5 --budget 0.05 \
-  --sweep checksum=on,off --sweep tls=off,on --sweep sockbuf=512K,1M,4M,8M,16M
+  --sweep checksum=on,off --sweep tls=off,on --sweep slice=0,256K,1M,4M --sweep sockbuf=512K,1M,4M,8M,16M
 
 # Two busy strangers on the same cores.
 for _ in 1 2; do (while :; do :; done) & done

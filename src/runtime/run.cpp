@@ -9,6 +9,7 @@
 
 #include "kernel/copy.hpp"
 #include "runtime/fingerprint.hpp"
+#include "schedule/form.hpp"
 
 namespace sinew {
 namespace {
@@ -334,7 +335,8 @@ void Run::fold_everywhere(const BoundStep& step, std::uint64_t begin,
 
 void Run::observe_step(const BoundStep& step) noexcept {
   const auto bytes = slice_of(step).bytes;
-  if (bytes == 0 && pass_ > 0) return;
+  // Only who waits for others does something in a pass without bytes.
+  if (bytes == 0 && (step.bytes > 0 || (pass_ > 0 && !is_board_op(step.op)))) return;
   const auto now = now_ns();
   Event event = event_;
   event.kind = EventKind::step;

@@ -79,7 +79,8 @@ TEST(Bench, sweeps_one_knob_and_compares_with_its_first_value) {
   }
   EXPECT_EQ(seen, (std::vector<std::string>{"8 sockbuf=64K", "8 sockbuf=1M", "65536 sockbuf=64K",
                                             "65536 sockbuf=1M", "8 tls=off", "8 tls=on",
-                                            "65536 tls=off", "65536 tls=on"}));
+                                            "65536 tls=off", "65536 tls=on", "8 slice=64K",
+                                            "8 slice=1M", "65536 slice=64K", "65536 slice=1M"}));
 }
 
 TEST(Bench, leaves_out_what_does_not_fit_also_in_shared_buffers) {

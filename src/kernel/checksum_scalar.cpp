@@ -48,7 +48,7 @@ Lane round(const Lane& state, const Lane& key) {
 }  // namespace
 
 std::uint64_t checksum_scalar(std::span<const std::byte> bytes) noexcept {
-  std::array<Lane, 8> lanes{};
+  std::array<Lane, 16> lanes{};
   for (std::size_t lane = 0; lane < lanes.size(); ++lane)
     std::iota(lanes[lane].begin(), lanes[lane].end(), byte(lane * Lane().size()));
   const Lane first = lanes[0];

@@ -38,12 +38,14 @@ Network memory() {
 Network sockets() {
   Network network;
   network.name = "sockets";
-  network.one_way =
-      Curve({{1500, 3.7 * kUs, 780}, {93e3, 3.9 * kUs, 226}, {kAnyLength, 5.5 * kUs, 164}});
-  network.exchange = Curve({{5800, 5.1 * kUs, 280},
-                            {46e3, 5.7 * kUs, 220},
-                            {370e3, 10.3 * kUs, 218},
-                            {kAnyLength, 12.9 * kUs, 185}});
+  network.one_way = Curve({{2900, 3.2 * kUs, 126},
+                           {57e3, 3.5 * kUs, 48},
+                           {320e3, 4 * kUs, 71},
+                           {kAnyLength, 1.9 * kUs, 84}});
+  network.exchange = Curve({{2900, 4.4 * kUs, 203},
+                            {57e3, 4.8 * kUs, 54},
+                            {160e3, 5.9 * kUs, 109},
+                            {kAnyLength, 2.6 * kUs, 126}});
   network.call_ps = 0.2 * kUs;
   return network;
 }

@@ -1,6 +1,8 @@
 #include "transport/tcp/connection.hpp"
 
+#include <algorithm>
 #include <cstring>
+#include <utility>
 
 namespace sinew::tcp {
 Connection::Connection(Stream stream, std::size_t bounce_bytes)
@@ -10,42 +12,48 @@ Connection::Connection(Stream stream, std::size_t bounce_bytes)
       bounce_(bounce_bytes > 0 ? std::make_unique_for_overwrite<std::byte[]>(bounce_bytes)
                                : nullptr) {}
 
-void Connection::begin(const wire::Frame& frame, std::span<const std::byte> payload) noexcept {
+void Connection::queue(const wire::Frame& frame, std::span<const std::byte> payload) noexcept {
   const auto header = wire::encode(frame);
-  std::memcpy(out_.data(), header.data(), header.size());
-  if (is_short(payload.size()) && !payload.empty())
-    std::memcpy(out_.data() + header.size(), payload.data(), payload.size());
-  out_done_ = 0;
+  if (is_short(payload.size()) && queued_frames_ == 0) {
+    std::memcpy(out_.data(), header.data(), header.size());
+    if (!payload.empty()) std::memcpy(out_.data() + header.size(), payload.data(), payload.size());
+    queue_part(std::span(out_).first(header.size() + payload.size()));
+  } else {
+    queue_part(out_headers_[queued_frames_] = header);
+    queue_part(payload);
+  }
+  ++queued_frames_;
+  queued_bytes_ += payload.size();
 }
 
-// What is left of a header and a payload after `done` bytes of both, as two parts. A short payload
-// lies beside its header, and is one part with it.
-template <class Byte>
-std::pair<std::span<Byte>, std::span<Byte>> Connection::rest(std::span<Byte> header,
-                                                             std::span<Byte> payload,
-                                                             std::size_t done) noexcept {
-  if (is_short(payload.size()))
-    return {header.subspan(done, wire::kHeaderBytes + payload.size() - done), {}};
-  if (done < wire::kHeaderBytes) return {header.subspan(done, wire::kHeaderBytes - done), payload};
-  return {payload.subspan(done - wire::kHeaderBytes), {}};
-}
-
-Connection::Io Connection::push(std::span<const std::byte> payload) noexcept {
-  const auto [head, body] = rest(std::span<const std::byte>(out_), payload, out_done_);
-  const auto sent = stream_.send(head, body);
+Connection::Io Connection::push() noexcept {
+  const auto sent = stream_.send(
+      std::span(std::as_const(out_parts_)).subspan(sent_parts_, queued_parts_ - sent_parts_));
   if (sent < 0) return Io::ended;
-  out_done_ += static_cast<std::size_t>(sent);
-  if (out_done_ < wire::kHeaderBytes + payload.size()) return Io::part;
-  out_done_ = kIdle;
+  auto more = static_cast<std::size_t>(sent);
+  for (; sent_parts_ < queued_parts_; ++sent_parts_) {
+    auto& part = out_parts_[sent_parts_];
+    if (more < part.size()) {
+      part = part.subspan(more);
+      return Io::part;
+    }
+    more -= part.size();
+  }
+  queued_parts_ = sent_parts_ = queued_frames_ = queued_bytes_ = 0;
   return Io::whole;
 }
 
+// A short payload lies beside its header, and is one part with it.
 Connection::Io Connection::pull(std::span<std::byte> into) noexcept {
-  const auto [head, body] = rest(std::span<std::byte>(in_), into, in_done_);
-  const auto got = stream_.recv(head, body);
+  const auto whole = wire::kHeaderBytes + into.size();
+  const auto beside = is_short(into.size()) ? whole : wire::kHeaderBytes;
+  std::array<std::span<std::byte>, 2> parts;
+  if (in_done_ < beside) parts[0] = std::span(in_).subspan(in_done_, beside - in_done_);
+  if (beside < whole) parts[1] = into.subspan(std::max(in_done_, beside) - beside);
+  const auto got = stream_.recv(parts);
   if (got < 0) return Io::ended;
   in_done_ += static_cast<std::size_t>(got);
-  return in_done_ < wire::kHeaderBytes + into.size() ? Io::part : Io::whole;
+  return in_done_ < whole ? Io::part : Io::whole;
 }
 
 }  // namespace sinew::tcp

@@ -1,4 +1,4 @@
-// A data connection: one frame going out and one coming in, each possibly half done.
+// A data connection: a few frames going out and one coming in, each possibly half done.
 #pragma once
 
 #include <array>
@@ -14,7 +14,7 @@ namespace sinew::tcp {
 class Connection {
  public:
   enum class Io : std::uint8_t {
-    whole,  // the frame is complete
+    whole,  // the frame is complete; going out, all that are queued
     part,   // some of it moved, or nothing: the kernel has no more for us now
     ended   // the connection is closed, or broken
   };
@@ -22,10 +22,13 @@ class Connection {
   /// `bounce_bytes`: room for a frame that is not received where it is wanted in the end.
   Connection(Stream stream, std::size_t bounce_bytes);
 
-  /// Begins a frame; then push() the same payload until it is whole.
-  void begin(const wire::Frame& frame, std::span<const std::byte> payload) noexcept;
-  [[nodiscard]] bool is_sending() const noexcept { return out_done_ < kIdle; }
-  Io push(std::span<const std::byte> payload) noexcept;
+  /// Frames that go out together, which costs less than one call after the other.
+  static constexpr std::size_t kMostQueued = Stream::kMostParts / 2;
+  /// The payload stays where it is until push() is through.
+  void queue(const wire::Frame& frame, std::span<const std::byte> payload) noexcept;
+  [[nodiscard]] std::size_t queued_frames() const noexcept { return queued_frames_; }
+  [[nodiscard]] std::size_t queued_bytes() const noexcept { return queued_bytes_; }
+  Io push() noexcept;
 
   /// Receives a frame whose payload may go `into`, as far as it has come.
   Io pull(std::span<std::byte> into) noexcept;
@@ -57,19 +60,18 @@ class Connection {
  private:
   // Up to here, copying a payload beside its header is cheaper than a call with two parts.
   static constexpr std::size_t kShort = 4096;
-  static constexpr std::size_t kIdle = ~std::size_t{0};
   static constexpr std::size_t kLineBytes = 64;
   static bool is_short(std::size_t bytes) noexcept { return bytes <= kShort; }
-  template <class Byte>
-  static std::pair<std::span<Byte>, std::span<Byte>> rest(std::span<Byte> header,
-                                                          std::span<Byte> payload,
-                                                          std::size_t done) noexcept;
+  void queue_part(std::span<const std::byte> part) noexcept { out_parts_[queued_parts_++] = part; }
 
   Stream stream_;
   std::unique_ptr<std::byte[]> bounce_;
-  std::size_t out_done_ = kIdle;  // bytes of header and payload
-  std::size_t in_done_ = 0;
+  std::array<std::span<const std::byte>, Stream::kMostParts> out_parts_;
+  std::size_t queued_parts_ = 0, sent_parts_ = 0;
+  std::size_t queued_frames_ = 0, queued_bytes_ = 0;  // bytes of payload
+  std::size_t in_done_ = 0;                           // bytes of header and payload
   bool header_seen_ = false;
+  std::array<wire::Header, kMostQueued> out_headers_;
   alignas(kLineBytes) std::array<std::byte, wire::kHeaderBytes + kShort> out_, in_;
 };
 

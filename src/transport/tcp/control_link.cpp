@@ -24,7 +24,8 @@ bool ControlLink::send(const wire::Frame& frame, std::span<const std::byte> payl
 
 void ControlLink::flush() noexcept {
   if (waiting_ == 0) return;
-  const auto sent = stream_.send(std::span(out_).first(waiting_), {});
+  const std::span<const std::byte> all = std::span(out_).first(waiting_);
+  const auto sent = stream_.send(std::span(&all, 1));
   if (sent <= 0) return;  // if the connection is gone, read() says so
   waiting_ -= static_cast<std::size_t>(sent);
   std::memmove(out_.data(), out_.data() + sent, waiting_);
@@ -32,7 +33,8 @@ void ControlLink::flush() noexcept {
 
 bool ControlLink::read(const Handler& handler) {
   while (true) {
-    const auto got = stream_.recv(std::span(in_).subspan(have_), {});
+    const auto room = std::span<std::byte>(in_).subspan(have_);
+    const auto got = stream_.recv(std::span(&room, 1));
     if (got <= 0) return got == 0;
     have_ += static_cast<std::size_t>(got);
     if (!take_frames(handler)) return false;

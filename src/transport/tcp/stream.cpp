@@ -4,6 +4,7 @@
 #include <netinet/tcp.h>
 #include <sys/uio.h>
 
+#include <array>
 #include <cstring>
 
 namespace sinew::tcp {
@@ -11,15 +12,17 @@ namespace {
 
 /// The parts that are not empty.
 struct Parts {
-  iovec parts[2];
+  std::array<iovec, Stream::kMostParts> vectors;
   msghdr message{};
 
-  Parts(std::span<const std::byte> head, std::span<const std::byte> rest) {
-    for (const auto part : {head, rest})
+  template <class Byte>
+  explicit Parts(std::span<const std::span<Byte>> parts) {
+    for (const auto part : parts)
       if (!part.empty())
-        parts[message.msg_iovlen++] = {const_cast<std::byte*>(part.data()), part.size()};
-    message.msg_iov = parts;
+        vectors[message.msg_iovlen++] = {const_cast<std::byte*>(part.data()), part.size()};
+    message.msg_iov = vectors.data();
   }
+  [[nodiscard]] bool is_one() const noexcept { return message.msg_iovlen == 1; }
 };
 
 bool is_transient(int error) { return error == EAGAIN || error == EINTR || error == ENOBUFS; }
@@ -34,35 +37,41 @@ bool was_near(const Socket& socket) noexcept {
          info.tcpi_last_ack_recv < kRecentMs;
 }
 
-/// Goes on with the second part when the first is through.
-template <class Part, class Move>
-std::ptrdiff_t in_turn(Part head, Part rest, Move move) {
-  const auto first = head.empty() ? 0 : move(head);
-  if (first < 0 || static_cast<std::size_t>(first) < head.size() || rest.empty()) return first;
-  const auto second = move(rest);
-  return second < 0 && first > 0 ? first : first + second;
+/// Goes on with the next part when one is through.
+template <class Byte, class Move>
+std::ptrdiff_t in_turn(std::span<const std::span<Byte>> parts, Move move) {
+  std::ptrdiff_t all = 0;
+  for (const auto part : parts) {
+    if (part.empty()) continue;
+    const auto moved = move(part);
+    if (moved < 0) return all > 0 ? all : moved;
+    all += moved;
+    if (static_cast<std::size_t>(moved) < part.size()) break;
+  }
+  return all;
 }
 
 }  // namespace
 
-std::ptrdiff_t Stream::send(std::span<const std::byte> head,
-                            std::span<const std::byte> rest) noexcept {
-  if (tls_) return in_turn(head, rest, [&](auto part) { return tls_->write(part); });
+std::ptrdiff_t Stream::send(std::span<const std::span<const std::byte>> parts) noexcept {
+  if (tls_) return in_turn(parts, [&](auto part) { return tls_->write(part); });
   constexpr int kFlags = MSG_DONTWAIT | MSG_NOSIGNAL;
-  const Parts parts(head, rest);
-  const auto sent = rest.empty() ? ::send(socket_.get(), head.data(), head.size(), kFlags)
-                                 : ::sendmsg(socket_.get(), &parts.message, kFlags);
+  const Parts all(parts);
+  const auto& one = all.vectors[0];
+  const auto sent = all.is_one() ? ::send(socket_.get(), one.iov_base, one.iov_len, kFlags)
+                                 : ::sendmsg(socket_.get(), &all.message, kFlags);
   if (sent >= 0) return sent;
   if (is_transient(errno)) return 0;
   error_ = errno;
   return kOver;
 }
 
-std::ptrdiff_t Stream::recv(std::span<std::byte> head, std::span<std::byte> rest) noexcept {
-  if (tls_) return in_turn(head, rest, [&](auto part) { return tls_->read(part); });
-  Parts parts(head, rest);
-  const auto got = rest.empty() ? ::recv(socket_.get(), head.data(), head.size(), MSG_DONTWAIT)
-                                : ::recvmsg(socket_.get(), &parts.message, MSG_DONTWAIT);
+std::ptrdiff_t Stream::recv(std::span<const std::span<std::byte>> parts) noexcept {
+  if (tls_) return in_turn(parts, [&](auto part) { return tls_->read(part); });
+  Parts all(parts);
+  const auto& one = all.vectors[0];
+  const auto got = all.is_one() ? ::recv(socket_.get(), one.iov_base, one.iov_len, MSG_DONTWAIT)
+                                : ::recvmsg(socket_.get(), &all.message, MSG_DONTWAIT);
   if (got > 0) return got;
   if (got < 0 && is_transient(errno)) return 0;
   error_ = got < 0 ? errno : 0;

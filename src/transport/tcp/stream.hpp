@@ -20,10 +20,13 @@ class Stream {
   explicit Stream(Socket socket, std::unique_ptr<Tls> tls = {}) noexcept
       : socket_(std::move(socket)), tls_(std::move(tls)) {}
 
-  /// One after the other, either of which may be empty. Bytes that went; 0: not now; kOver: the
+  /// How many parts one call takes.
+  static constexpr std::size_t kMostParts = 8;
+
+  /// One after the other, any of which may be empty. Bytes that went; 0: not now; kOver: the
   /// connection is closed or broken.
-  std::ptrdiff_t send(std::span<const std::byte> head, std::span<const std::byte> rest) noexcept;
-  std::ptrdiff_t recv(std::span<std::byte> head, std::span<std::byte> rest) noexcept;
+  std::ptrdiff_t send(std::span<const std::span<const std::byte>> parts) noexcept;
+  std::ptrdiff_t recv(std::span<const std::span<std::byte>> parts) noexcept;
 
   /// After kOver: why, with the peer as the subject.
   [[nodiscard]] std::string why() const;

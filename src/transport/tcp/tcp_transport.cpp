@@ -109,7 +109,7 @@ Progress TcpTransport::send(Transfer& transfer, std::span<const std::byte> data)
     any = false;
     for (std::size_t stream = 0; stream < flow.next.size(); ++stream) {
       if (flow.next[stream] >= flow.frames) continue;
-      const auto progress = send_frame(transfer, data, flow, stream);
+      const auto progress = send_frames(transfer, data, flow, stream);
       if (progress == Progress::failed) return progress;
       any |= progress == Progress::done;
     }
@@ -119,34 +119,43 @@ Progress TcpTransport::send(Transfer& transfer, std::span<const std::byte> data)
   return Progress::done;
 }
 
-Progress TcpTransport::send_frame(Transfer& transfer, std::span<const std::byte> data, Flow& flow,
-                                  std::size_t stream) noexcept {
+// As many frames as go out together.
+void TcpTransport::queue_frames(Connection& to, const Transfer& transfer,
+                                std::span<const std::byte> data, const Flow& flow,
+                                std::size_t stream) noexcept {
+  wire::Frame frame;
+  frame.channel = transfer.channel;
+  frame.epoch = join_.epoch;
+  frame.source = static_cast<std::uint32_t>(join_.rank);
+  frame.sequence = transfer.tag.sequence;
+  frame.fingerprint = transfer.tag.fingerprint;
+  frame.pass = transfer.pass;
+  frame.total = data.size();
+  frame.summed = join_.options.checksum;
+  for (auto next = flow.next[stream];
+       next < flow.frames && to.queued_frames() < Connection::kMostQueued;
+       next += flow.next.size()) {
+    frame.offset = next * chunk_;
+    const auto payload = data.subspan(frame.offset, std::min(chunk_, data.size() - frame.offset));
+    frame.length = static_cast<std::uint32_t>(payload.size());
+    if (frame.summed) frame.payload_sum = wire::sum_of(payload);
+    to.queue(frame, payload);
+  }
+}
+
+Progress TcpTransport::send_frames(Transfer& transfer, std::span<const std::byte> data, Flow& flow,
+                                   std::size_t stream) noexcept {
   auto& to = connection(transfer, stream);
   if (!waiter_.passes(to.out)) return Progress::pending;
-  const auto offset = flow.next[stream] * chunk_;
-  const auto payload = data.subspan(offset, std::min(chunk_, data.size() - offset));
-  if (!to.is_sending()) {
-    wire::Frame frame;
-    frame.channel = transfer.channel;
-    frame.epoch = join_.epoch;
-    frame.source = static_cast<std::uint32_t>(join_.rank);
-    frame.sequence = transfer.tag.sequence;
-    frame.fingerprint = transfer.tag.fingerprint;
-    frame.pass = transfer.pass;
-    frame.offset = offset;
-    frame.total = data.size();
-    frame.length = static_cast<std::uint32_t>(payload.size());
-    frame.summed = join_.options.checksum;
-    if (frame.summed) frame.payload_sum = wire::sum_of(payload);
-    to.begin(frame, payload);
-  }
-  switch (to.push(payload)) {
+  if (to.queued_frames() == 0) queue_frames(to, transfer, data, flow, stream);
+  const auto frames = to.queued_frames(), bytes = to.queued_bytes();
+  switch (to.push()) {
     case Connection::Io::whole:
       to.out.shut = false;
       moved_ = true;
-      transfer.moved += payload.size();
-      flow.next[stream] += flow.next.size();
-      ++flow.done;
+      transfer.moved += bytes;
+      flow.next[stream] += frames * flow.next.size();
+      flow.done += frames;
       return Progress::done;
     case Connection::Io::part:
       waiter_.shut(to.out);

@@ -60,8 +60,10 @@ class TcpTransport final : public Transport {
         [static_cast<std::size_t>(slots_.of(transfer.channel, static_cast<int>(stream))) - 1];
   }
   bool begin(Flow& flow, const Transfer& transfer, std::size_t bytes) noexcept;
-  Progress send_frame(Transfer& transfer, std::span<const std::byte> data, Flow& flow,
-                      std::size_t stream) noexcept;
+  void queue_frames(Connection& to, const Transfer& transfer, std::span<const std::byte> data,
+                    const Flow& flow, std::size_t stream) noexcept;
+  Progress send_frames(Transfer& transfer, std::span<const std::byte> data, Flow& flow,
+                       std::size_t stream) noexcept;
   template <class Target>
   Progress receive(Transfer& transfer, std::span<std::byte> data, Target target) noexcept;
   template <class Target>

@@ -77,7 +77,11 @@ def train(hosts, options, words):
         ranks.append(subprocess.Popen(
             ["ip", "netns", "exec", hosts.names[rank // here], *command], env=environment,
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True))
-    said = [rank.communicate(timeout=options.limit) for rank in ranks]
+    try:
+        said = [rank.communicate(timeout=options.limit) for rank in ranks]
+    finally:
+        for rank in ranks:  # that are still there: somebody did not come
+            rank.kill()
     if any(rank.returncode for rank in ranks):
         sys.exit("\n".join(error for _, error in said))
     return json.loads(said[0][0].splitlines()[-1])

@@ -28,7 +28,7 @@ std::uint64_t sum(const std::uint8_t* data, std::size_t bytes) {
 namespace hn = hwy::HWY_NAMESPACE;
 
 // As many lanes in a vector as the machine's AES instructions take.
-#if HWY_TARGET == HWY_AVX3_DL
+#if HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX3_DL
 using Lanes = hn::Full512<std::uint8_t>;
 #else
 using Lanes = hn::Full128<std::uint8_t>;

@@ -14,7 +14,8 @@ Connection::Connection(Stream stream, std::size_t bounce_bytes)
 
 void Connection::queue(const wire::Frame& frame, std::span<const std::byte> payload) noexcept {
   const auto header = wire::encode(frame);
-  if (is_short(payload.size()) && queued_frames_ == 0) {
+  if (queued_frames_ == 0) first_is_short_ = is_short(payload.size());
+  if (queued_frames_ == 0 && first_is_short_) {
     std::memcpy(out_.data(), header.data(), header.size());
     if (!payload.empty()) std::memcpy(out_.data() + header.size(), payload.data(), payload.size());
     queue_part(std::span(out_).first(header.size() + payload.size()));
@@ -23,23 +24,26 @@ void Connection::queue(const wire::Frame& frame, std::span<const std::byte> payl
     queue_part(payload);
   }
   ++queued_frames_;
-  queued_bytes_ += payload.size();
 }
 
-Connection::Io Connection::push() noexcept {
+Connection::Io Connection::push(std::size_t& gone) noexcept {
+  gone = 0;
   const auto sent = stream_.send(
       std::span(std::as_const(out_parts_)).subspan(sent_parts_, queued_parts_ - sent_parts_));
   if (sent < 0) return Io::ended;
+  const auto before = sent_frames();
   auto more = static_cast<std::size_t>(sent);
   for (; sent_parts_ < queued_parts_; ++sent_parts_) {
     auto& part = out_parts_[sent_parts_];
     if (more < part.size()) {
       part = part.subspan(more);
+      gone = sent_frames() - before;
       return Io::part;
     }
     more -= part.size();
   }
-  queued_parts_ = sent_parts_ = queued_frames_ = queued_bytes_ = 0;
+  gone = queued_frames_ - before;
+  queued_parts_ = sent_parts_ = queued_frames_ = 0;
   return Io::whole;
 }
 

@@ -24,11 +24,11 @@ class Connection {
 
   /// Frames that go out together, which costs less than one call after the other.
   static constexpr std::size_t kMostQueued = Stream::kMostParts / 2;
-  /// The payload stays where it is until push() is through.
+  /// The payload stays where it is, and so does this connection, until push() is through.
   void queue(const wire::Frame& frame, std::span<const std::byte> payload) noexcept;
   [[nodiscard]] std::size_t queued_frames() const noexcept { return queued_frames_; }
-  [[nodiscard]] std::size_t queued_bytes() const noexcept { return queued_bytes_; }
-  Io push() noexcept;
+  /// `gone`: how many of the queued frames this call has sent to their end.
+  Io push(std::size_t& gone) noexcept;
 
   /// Receives a frame whose payload may go `into`, as far as it has come.
   Io pull(std::span<std::byte> into) noexcept;
@@ -63,13 +63,17 @@ class Connection {
   static constexpr std::size_t kLineBytes = 64;
   static bool is_short(std::size_t bytes) noexcept { return bytes <= kShort; }
   void queue_part(std::span<const std::byte> part) noexcept { out_parts_[queued_parts_++] = part; }
+  // A frame is two parts, but for the first if it is short: that is one.
+  [[nodiscard]] std::size_t sent_frames() const noexcept {
+    return first_is_short_ && sent_parts_ > 0 ? (sent_parts_ + 1) / 2 : sent_parts_ / 2;
+  }
 
   Stream stream_;
   std::unique_ptr<std::byte[]> bounce_;
   std::array<std::span<const std::byte>, Stream::kMostParts> out_parts_;
-  std::size_t queued_parts_ = 0, sent_parts_ = 0;
-  std::size_t queued_frames_ = 0, queued_bytes_ = 0;  // bytes of payload
-  std::size_t in_done_ = 0;                           // bytes of header and payload
+  std::size_t queued_parts_ = 0, sent_parts_ = 0, queued_frames_ = 0;
+  bool first_is_short_ = false;
+  std::size_t in_done_ = 0;  // bytes of header and payload
   bool header_seen_ = false;
   std::array<wire::Header, kMostQueued> out_headers_;
   alignas(kLineBytes) std::array<std::byte, wire::kHeaderBytes + kShort> out_, in_;

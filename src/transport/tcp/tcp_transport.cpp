@@ -148,14 +148,16 @@ Progress TcpTransport::send_frames(Transfer& transfer, std::span<const std::byte
   auto& to = connection(transfer, stream);
   if (!waiter_.passes(to.out)) return Progress::pending;
   if (to.queued_frames() == 0) queue_frames(to, transfer, data, flow, stream);
-  const auto frames = to.queued_frames(), bytes = to.queued_bytes();
-  switch (to.push()) {
+  std::size_t gone = 0;
+  const auto io = to.push(gone);
+  moved_ |= gone > 0;
+  for (; gone > 0; --gone, ++flow.done) {
+    transfer.moved += std::min(chunk_, data.size() - flow.next[stream] * chunk_);
+    flow.next[stream] += flow.next.size();
+  }
+  switch (io) {
     case Connection::Io::whole:
       to.out.shut = false;
-      moved_ = true;
-      transfer.moved += bytes;
-      flow.next[stream] += frames * flow.next.size();
-      flow.done += frames;
       return Progress::done;
     case Connection::Io::part:
       waiter_.shut(to.out);

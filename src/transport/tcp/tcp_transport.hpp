@@ -90,7 +90,7 @@ class TcpTransport final : public Transport {
   TcpHotline hotline_;
   Waiter waiter_;
   std::vector<Flow> sending_, receiving_;
-  bool moved_ = false;     // bytes, since the last park: even if no frame became complete
+  bool moved_ = false;     // frames, since the last park: even if no transfer became complete
   std::uint32_t dry_ = 0;  // attempts in vain since the last park
 };
 

@@ -119,5 +119,21 @@ TEST(TcpLarge, allreduce_of_three_million_elements_is_exact) {
   }
 }
 
+// Of messages that no slice makes short, many frames go out together, time and again.
+TEST(TcpLarge, many_frames_at_a_time_arrive_whole) {
+  std::vector<test::Trial> trials;
+  for (const auto name : {"ring", "chain"})
+    trials.push_back({&find_algorithm(Collective::allreduce, name), 1'500'017, DType::f32,
+                      ReduceOp::sum, 0, true, false, false});
+  for (const bool tls : {false, true})
+    for (const bool narrow : {false, true}) {
+      TcpOptions options;
+      options.slice = 0;
+      options.tls = tls;
+      if (narrow) options.chunk = 8'192, options.sockbuf = 20'000;
+      expect_exact(2, trials, options);
+    }
+}
+
 }  // namespace
 }  // namespace sinew

@@ -228,6 +228,8 @@ BENCHMARK_CAPTURE(pair, f32, sinew::DType::f32)->ArgsProduct({kSizes});
 BENCHMARK_CAPTURE(pair, bf16, sinew::DType::bf16)->ArgsProduct({kSizes});
 BENCHMARK_CAPTURE(checksum, ours, [](auto data) { return sinew::checksum(data); })
     -> ArgsProduct({kFrames});
+BENCHMARK_CAPTURE(checksum, scalar, [](auto data) { return sinew::checksum_scalar(data); })
+    -> ArgsProduct({kFrames});
 BENCHMARK_CAPTURE(checksum, xxh3, [](auto data) { return XXH3_64bits(data.data(), data.size()); })
     -> ArgsProduct({kFrames});
 BENCHMARK_CAPTURE(copy, plain, false)->ArgsProduct({kSizes});

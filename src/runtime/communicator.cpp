@@ -33,12 +33,12 @@ Moved Communicator::last_moved() const noexcept {
 }
 
 void Communicator::run(const Call& call) {
+  if (state_->repeats(call)) return state_->repeat(call);
   if (!state_->queue.empty() || state_->planner.trial(call) != nullptr) {
     wait(start(call));
     state_->alone.planned = state_->last_queued;  // nothing was started after it
     return;
   }
-  state_->start_ahead(call);
   state_->prepare(state_->alone, call);
   state_->run_alone();
 }

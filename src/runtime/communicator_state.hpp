@@ -68,8 +68,12 @@ struct Communicator::State {
                    static_cast<std::byte*>(call.output));
   }
 
+  [[nodiscard]] std::chrono::nanoseconds limit_for(const CallOptions& of_call) const noexcept {
+    return of_call.timeout.count() > 0 ? of_call.timeout : options.timeout;
+  }
+
   void take_number(Active& active, const CallOptions& of_call) noexcept {
-    active.limit = of_call.timeout.count() > 0 ? of_call.timeout : options.timeout;
+    active.limit = limit_for(of_call);
     active.user_tag = of_call.tag;
     active.tag.sequence = ++sequence;
   }
@@ -284,19 +288,28 @@ struct Communicator::State {
                              transport->who_is_late()));
   }
 
-  // What others wait for first is posted before anything else, if this is the last call again.
-  void start_ahead(const Call& call) noexcept {
-    if (alone.run.is_ready(call.options.tag) && observer == nullptr && planner.is_last(call))
-      alone.run.start_ahead(static_cast<const std::byte*>(call.input));
+  // Training repeats itself: a short call that is the last one again has nothing to prepare.
+  [[nodiscard]] bool repeats(const Call& call) const noexcept {
+    return alone.run.can_repeat(call.options.tag) && observer == nullptr && !broken &&
+           queue.empty() && planner.is_last(call);
+  }
+  void repeat(const Call& call) {
+    alone.limit = limit_for(call.options);
+    const auto progress = alone.run.repeat(++sequence);
+    alone.tag = alone.run.tag();
+    fingerprint = alone.tag.fingerprint;
+    finish_alone(progress);
   }
 
   // A blocking call on an idle communicator: no queue, and no clock until a wait gets long.
   void run_alone() {
     begin(alone);
-    auto progress = alone.run.poll();
+    finish_alone(alone.run.poll());
+    --alone.planned->users;
+  }
+  void finish_alone(Progress progress) {
     if (progress == Progress::pending) progress = wait_alone();
     if (progress == Progress::failed) fail(alone);
-    --alone.planned->users;
     finished = alone.tag.sequence;
   }
 

@@ -37,8 +37,7 @@ void Run::begin(OpTag tag, const OpDescriptor& descriptor, std::uint64_t hash) n
   base_[1] = output_;
   base_[2] = plan_->scratch.get() + plan_->staged_bytes;
   if (board_ != nullptr)
-    board_->begin(tag, plan_->uses_board ? plan_->passes * plan_->schedule().rounds : 0,
-                  ahead_.posted);
+    board_->begin(tag, plan_->uses_board ? plan_->passes * plan_->schedule().rounds : 0);
   streams_ = plan_->measures_stores && plan_->stores.streams();
   begun_ns_ = plan_->measures_stores && plan_->stores.measures() ? now_ns() : 0;
   if (!plan_->uses_board) enter();
@@ -69,15 +68,54 @@ void Run::get_ready() noexcept {
   ahead_.ready = true;
 }
 
+void Run::post_ahead() noexcept {
+  // All who may still read the slot posted their part of the run that is done, so they are past
+  // the run before it, which used this slot.
+  const std::byte* const from = input_ + ahead_.source;
+  constexpr std::size_t kWord = 8;  // the most frequent, and too short for a call
+  if (ahead_.bytes == kWord)
+    std::memcpy(ahead_.slot, from, kWord);
+  else
+    copy_bytes(ahead_.slot, from, ahead_.bytes, false);
+  board_->post_ahead(ahead_.position, ahead_.fingerprint);
+}
+
+// What others wait for comes before all else, and most of what begin() finds out is as it was. What
+// can be done before theirs is there is not left for later.
+[[gnu::flatten]] Progress Run::repeat(std::uint32_t sequence) noexcept {
+  post_ahead();
+  tag_ = {sequence, ahead_.fingerprint};
+  board_->begin_posted(tag_, plan_->schedule().rounds);
+  begin_pass_on_board();
+  observer_ = nullptr;
+  enter();
+  moved_ = true;
+  const auto& round = plan_->streams.front().back();
+  const auto& step = *round.only;
+  const auto inputs = inputs_of(step, 0);
+  if (!arrived(step, at(round.number))) [[unlikely]] {
+    settled_ = false;
+    next_[0] = &round;
+    round_ = round.number;
+    return not_yet();
+  }
+  if (step.bytes > 0) fold(step, 0, step.bytes, inputs);
+  settled_ = !next_pass();
+  return Progress::done;
+}
+
 void Run::begin_pass() noexcept {
   auto* next = next_;
   for (const auto& rounds : plan_->streams) *next++ = rounds.data();
   if (plan_->has_wide_rounds) std::fill(plan_->done.begin(), plan_->done.end(), 0);
-  if (!plan_->uses_board) return;
+  if (plan_->uses_board) begin_pass_on_board();
+  if (plan_->posts_start) board_->post(at(plan_->first_round));
+}
+
+void Run::begin_pass_on_board() noexcept {
   board_->begin_pass();
   first_position_ = board_->first() + 1 + pass_ * plan_->schedule().rounds;
   slots_ = plan_->tiny ? board_->tiny_slots() : board_->slots(plan_->window_bytes);
-  if (plan_->posts_start) board_->post(at(plan_->first_round));
 }
 
 void Run::observe(Observer& observer, const Event& event) noexcept {
@@ -114,7 +152,7 @@ Progress Run::poll_stream(const BoundRound*& next, const BoundRound* end) noexce
     const auto progress = next->only != nullptr ? poll_step(*next->only) : poll_wide(*next);
     if (progress != Progress::done) return progress;
     if (!next->post) continue;
-    if (!std::exchange(ahead_.posted, false)) board_->post(at(next->then));
+    board_->post(at(next->then));
     if (!entered_) enter();
   }
   return Progress::done;
@@ -206,8 +244,7 @@ Progress Run::attempt(const BoundStep& step) noexcept {
 
 // Everyone a board step waits for has come to `position`.
 bool Run::arrived(const BoundStep& step, std::uint32_t position) noexcept {
-  const int* const waits = plan_->waits.data();
-  return board_->all_reached({waits + step.waits_begin, waits + step.waits_end}, position);
+  return board_->all_reached(waits_of(step), position);
 }
 
 Progress Run::not_yet() noexcept {
@@ -217,7 +254,6 @@ Progress Run::not_yet() noexcept {
 }
 
 Progress Run::publish(const BoundStep& step, std::uint64_t begin, std::uint64_t bytes) noexcept {
-  if (ahead_.posted) return Progress::done;
   // The slot was last used two passes ago; its readers must be done with it.
   if (!arrived(step, board_->writable_after())) return not_yet();
   if (step.echoed) return Progress::done;
@@ -238,7 +274,7 @@ Progress Run::gather(const BoundStep& step, std::uint64_t begin, std::uint64_t b
   if (step.op == Op::gather_copy)
     copy_bytes(destination(step) + begin, slot(step.peer) + step.board, bytes, step.streaming);
   else if (step.op == Op::gather_reduce)
-    fold(step, begin, bytes);
+    fold(step, begin, bytes, inputs_of(step, begin));
   else
     fold_everywhere(step, begin, bytes);
   return Progress::done;
@@ -298,14 +334,19 @@ Progress Run::read_others(const BoundStep& step) noexcept {
   return Progress::done;
 }
 
-void Run::fold(const BoundStep& step, std::uint64_t begin, std::uint64_t bytes) noexcept {
-  const auto& group = plan_->groups[static_cast<std::size_t>(step.group)];
+Run::Inputs Run::inputs_of(const BoundStep& step, std::uint64_t begin) noexcept {
+  const std::byte** const inputs = plan_->inputs.data();
   std::size_t count = 0;
-  for (const int member : group)
-    plan_->inputs[count++] = member == rank_ ? source(step) + begin : slot(member) + step.board;
+  for (const int member : plan_->groups[static_cast<std::size_t>(step.group)])
+    inputs[count++] = member == rank_ ? source(step) + begin : slot(member) + step.board;
+  return {inputs, count};
+}
+
+void Run::fold(const BoundStep& step, std::uint64_t begin, std::uint64_t bytes,
+               Inputs inputs) noexcept {
   std::byte* const into[] = {destination(step) + begin, slot(rank_) + step.echo};
   const auto elements = bytes >> std::countr_zero(plan_->reducer.element_bytes);
-  plan_->reducer.fold({into, step.echoes ? 2U : 1U}, {plan_->inputs.data(), count}, elements,
+  plan_->reducer.fold({into, step.echoes ? 2U : 1U}, inputs, elements,
                       step.echoes && streams_ ? 1 : 0);
   if (plan_->divide_folds)
     divide(plan_->binding().dtype, into[0], elements, plan_->binding().divisor);

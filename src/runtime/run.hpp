@@ -1,10 +1,7 @@
 // The executor: one resumable state machine for blocking, non-blocking and overlapped use.
 #pragma once
 
-#include <cstring>
-
 #include <sinew/trace.hpp>
-#include "kernel/copy.hpp"
 #include "runtime/plan.hpp"
 #include "transport/board.hpp"
 
@@ -24,24 +21,14 @@ class Run {
   /// `descriptor` must stay as it is until the next begin().
   void begin(OpTag tag, const OpDescriptor& descriptor, std::uint64_t hash) noexcept;
 
-  /// Whether the next run may start ahead: it does the same with the same `tag`, and nothing else
-  /// has used the board since the last one was done.
-  [[nodiscard]] bool is_ready(std::uint64_t tag) const noexcept {
+  /// Whether repeat() may do what the last run did once more, with the same `tag`: nothing else has
+  /// used the board since that was done.
+  [[nodiscard]] bool can_repeat(std::uint64_t tag) const noexcept {
     return ahead_.ready && settled_ && ahead_.tag == tag && ahead_.first == board_->next();
   }
-  /// Posts what others wait for first, before all else that belongs to beginning: set() and begin()
-  /// for the same plan and input follow.
-  void start_ahead(const std::byte* input) noexcept {
-    // All who may still read the slot posted their part of the run that is done, so they are past
-    // the run before it, which used this slot.
-    constexpr std::size_t kWord = 8;  // the most frequent, and too short for a call
-    if (ahead_.bytes == kWord)
-      std::memcpy(ahead_.slot, input + ahead_.source, kWord);
-    else
-      copy_bytes(ahead_.slot, input + ahead_.source, ahead_.bytes, false);
-    board_->post_ahead(ahead_.position, ahead_.fingerprint);
-    ahead_.posted = true;
-  }
+  /// What the last begin() got, run again: begin() and the first poll() in one.
+  Progress repeat(std::uint32_t sequence) noexcept;
+  [[nodiscard]] OpTag tag() const noexcept { return tag_; }
   /// After begin(): reports every step and the end. Without, no clock is read.
   void observe(Observer& observer, const Event& event) noexcept;
   /// Moves whatever can move. Progress::failed: ask the transport why.
@@ -63,6 +50,7 @@ class Run {
   Progress poll_step(const BoundStep& step) noexcept;
   [[gnu::noinline]] Progress poll_wide(const BoundRound& round) noexcept;
   void begin_pass() noexcept;
+  void begin_pass_on_board() noexcept;
   bool next_pass() noexcept;
   /// What of a step this pass does.
   struct Slice {
@@ -72,6 +60,7 @@ class Run {
   Progress attempt(const BoundStep& step) noexcept;
   void enter() noexcept;
   void get_ready() noexcept;
+  void post_ahead() noexcept;
   bool arrived(const BoundStep& step, std::uint32_t position) noexcept;
   [[gnu::noinline]] Progress not_yet() noexcept;
   Progress publish(const BoundStep& step, std::uint64_t begin, std::uint64_t bytes) noexcept;
@@ -79,12 +68,18 @@ class Run {
   [[gnu::noinline]] Progress gather_by_reference(const BoundStep& step) noexcept;
   Progress read_others(const BoundStep& step) noexcept;
   [[gnu::noinline]] Progress not_readable(int member) noexcept;
-  void fold(const BoundStep& step, std::uint64_t begin, std::uint64_t bytes) noexcept;
+  using Inputs = std::span<const std::byte* const>;
+  Inputs inputs_of(const BoundStep& step, std::uint64_t begin) noexcept;
+  void fold(const BoundStep& step, std::uint64_t begin, std::uint64_t bytes,
+            Inputs inputs) noexcept;
   [[gnu::noinline]] void fold_everywhere(const BoundStep& step, std::uint64_t begin,
                                          std::uint64_t bytes) noexcept;
   [[gnu::noinline]] void observe_step(const BoundStep& step) noexcept;
   [[gnu::noinline]] void observe_end() noexcept;
 
+  [[nodiscard]] std::span<const int> waits_of(const BoundStep& step) const noexcept {
+    return {plan_->waits.data() + step.waits_begin, plan_->waits.data() + step.waits_end};
+  }
   [[nodiscard]] const std::byte* source(const BoundStep& step) const noexcept {
     return base_[static_cast<std::size_t>(step.src_buf)] + step.src;
   }
@@ -118,7 +113,6 @@ class Run {
   /// The first round of the next run, made ready while this one waits.
   struct Ahead {
     bool ready = false;
-    bool posted = false;
     std::uint32_t first = 0;     // of its positions
     std::uint32_t position = 0;  // that it posts
     std::uint32_t fingerprint = 0;

@@ -35,18 +35,16 @@ class Board {
         slots_each_(segment.options().slots),
         seen_(static_cast<std::size_t>(segment.ranks()), 0) {}
 
-  /// Begins an operation that takes `positions` rounds over all its passes. `posted`: its first
-  /// has been posted ahead.
-  void begin(OpTag tag, std::uint32_t positions, bool posted = false) noexcept {
-    tag_ = tag;
-    first_ = next_;
-    next_ = first_ + 1 + positions + 1;  // one for having entered, one for having left
-    if (posted) {
-      posted_ = first_ + 1;
-      return;
-    }
+  /// Begins an operation that takes `positions` rounds over all its passes.
+  void begin(OpTag tag, std::uint32_t positions) noexcept {
+    take_positions(tag, positions);
     if (first_ - posted_ > kStale) [[unlikely]]
       refresh();
+  }
+  /// The same after post_ahead() of its first round.
+  void begin_posted(OpTag tag, std::uint32_t positions) noexcept {
+    take_positions(tag, positions);
+    posted_ = first_ + 1;
   }
   [[nodiscard]] std::uint32_t first() const noexcept { return first_; }
 
@@ -211,6 +209,11 @@ class Board {
   // Positions wrap, so nobody's may get so old that it looks new: after long without board steps
   // say where we are, and look where the others are.
   static constexpr std::uint32_t kStale = std::uint32_t{1} << 29;
+  void take_positions(OpTag tag, std::uint32_t positions) noexcept {
+    tag_ = tag;
+    first_ = next_;
+    next_ = first_ + 1 + positions + 1;  // one for having entered, one for having left
+  }
   void refresh() noexcept {
     post(first_);
     for (int member = 0; member < segment_.ranks(); ++member)

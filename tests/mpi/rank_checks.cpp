@@ -132,6 +132,23 @@ Lines messages() {
   Numbers theirs(mine.size());
   c.sendrecv(std::span<const std::int32_t>(mine), right, std::span(theirs), left, 5);
   expect(theirs, numbers(theirs.size(), left), "both ways");
+  // Of whoever sends: each rank's in order.
+  std::vector<int> next(static_cast<std::size_t>(size));
+  for (int i = 0; i < 10 && c.rank() != 0; ++i) {
+    const auto data = numbers(20'000, c.rank() * 100 + i);
+    c.send(std::span<const std::int32_t>(data), 0, 7);
+  }
+  for (int i = 0; i < 10 * (size - 1) && c.rank() == 0; ++i) {
+    Numbers in(20'000);
+    int source = -1;
+    c.wait(c.irecv_any(std::as_writable_bytes(std::span(in)), source, 7));
+    if (source <= 0 || source >= size) {
+      wrong.push_back(fmt::format("from rank {} of {}", source, size));
+      break;
+    }
+    expect(in, numbers(in.size(), source * 100 + next[static_cast<std::size_t>(source)]++),
+           "of anyone");
+  }
   return wrong;
 }
 

@@ -159,32 +159,43 @@ Request from_anyone(Communicator& c, Numbers& in, int& source, std::uint32_t tag
   return c.irecv_any(std::as_writable_bytes(std::span(in)), source, tag);
 }
 
-TEST_P(Messages, of_anyone_are_matched_by_tag_and_those_of_one_rank_come_in_order) {
-  for (const int size : {2, 3, 5}) {
-    on_ranks(size, [&](Communicator& c) {
-      constexpr int kEach = 20;
-      if (c.rank() != 0) {
-        for (int i = 0; i < kEach; ++i) {
-          const auto data = numbers(20000, c.rank() * 100 + i);
-          c.send(view(data), 0, i % 2 == 0 ? 4U : 5U);
-        }
-        return c.barrier();
-      }
-      for (const std::uint32_t tag : {5U, 4U}) {
-        std::vector<int> next(static_cast<std::size_t>(size), tag == 4 ? 0 : 1);
-        for (int i = 0; i < kEach / 2 * (size - 1); ++i) {
-          Numbers in(20000);
-          int source = -1;
-          c.wait(from_anyone(c, in, source, tag));
-          ASSERT_TRUE(source > 0 && source < size) << source;
-          auto& number = next[static_cast<std::size_t>(source)];
-          ASSERT_EQ(in, numbers(in.size(), source * 100 + number));
-          number += 2;
-        }
-      }
-      c.barrier();
-    });
+void tags_of_anyone(Communicator& c) {
+  constexpr int kEach = 20;
+  if (c.rank() != 0) {
+    for (int i = 0; i < kEach; ++i) {
+      const auto data = numbers(20000, c.rank() * 100 + i);
+      c.send(view(data), 0, i % 2 == 0 ? 4U : 5U);
+    }
+    return c.barrier();
   }
+  for (const std::uint32_t tag : {5U, 4U}) {
+    std::vector<int> next(static_cast<std::size_t>(c.size()), tag == 4 ? 0 : 1);
+    for (int i = 0; i < kEach / 2 * (c.size() - 1); ++i) {
+      Numbers in(20000);
+      int source = -1;
+      c.wait(from_anyone(c, in, source, tag));
+      ASSERT_TRUE(source > 0 && source < c.size()) << source;
+      auto& number = next[static_cast<std::size_t>(source)];
+      ASSERT_EQ(in, numbers(in.size(), source * 100 + number));
+      number += 2;
+    }
+  }
+  c.barrier();
+}
+
+TEST_P(Messages, of_anyone_are_matched_by_tag_and_those_of_one_rank_come_in_order) {
+  for (const int size : {2, 3, 5}) on_ranks(size, tags_of_anyone);
+}
+
+TEST(MessagesBetweenHosts, of_anyone_come_over_memory_and_sockets_alike) {
+  const auto stories = test::fork_ranks(
+      4,
+      [](const test::Seat& seat) {
+        auto communicator = seat.join();
+        tags_of_anyone(communicator);
+      },
+      test::Medium::routed);
+  EXPECT_TRUE(stories.empty()) << stories.front();
 }
 
 TEST_P(Messages, of_anyone_that_came_first_are_taken_first_whoever_sent_them) {

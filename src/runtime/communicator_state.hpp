@@ -290,8 +290,8 @@ struct Communicator::State {
 
   // Training repeats itself: a short call that is the last one again has nothing to prepare.
   [[nodiscard]] bool repeats(const Call& call) const noexcept {
-    return alone.run.can_repeat(call.options.tag) && observer == nullptr && !broken &&
-           queue.empty() && planner.is_last(call);
+    return alone.planned != nullptr && alone.run.can_repeat(call.options.tag) &&
+           observer == nullptr && !broken && queue.empty() && planner.is_last(call);
   }
   void repeat(const Call& call) {
     alone.limit = limit_for(call.options);
@@ -308,6 +308,7 @@ struct Communicator::State {
     --alone.planned->users;
   }
   void finish_alone(Progress progress) {
+    if (progress == Progress::failed) alone.begun = {};  // at once: there was nothing to wait for
     if (progress == Progress::pending) progress = wait_alone();
     if (progress == Progress::failed) fail(alone);
     finished = alone.tag.sequence;

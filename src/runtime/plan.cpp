@@ -107,10 +107,11 @@ void Plan::lower() {
   divide_output = average && !divide_folds && binding_.has_output;
   if (uses_board && !divide_folds && !by_reference) fuse_echoes(streams.front());
   const auto longest = std::max(binding_.input.total(), binding_.output.total());
-  measures_stores = uses_board && !tiny && !by_reference &&
+  starts_ahead = publishes_once_and_folds();
+  // What starts ahead writes a few lines again and again, which stay in the cache.
+  measures_stores = uses_board && !starts_ahead && !tiny && !by_reference &&
                     longest >= (binding_.crowded ? kMeasuredCrowded : kMeasuredAlone);
   stores.expect(passes);
-  starts_ahead = publishes_once_and_folds();
   binding_.world = nullptr;  // the caller's, for as long as binding takes
   transfers.assign(steps.size(), {});
   done.assign(steps.size(), 0);

@@ -17,7 +17,7 @@ struct Planned {
   Plan plan;
   OpDescriptor descriptor;  // its tag is that of the call that runs
   std::uint64_t hash = 0;   // of the descriptor
-  int users = 0;            // calls started and not finished: not to be forgotten
+  int users = 0;            // calls started and not finished: not to be forgotten meanwhile
 };
 
 class Planner {

@@ -18,11 +18,12 @@ class Run {
     input_ = input;
     output_ = output;
   }
-  /// `descriptor` must stay as it is until the next begin().
+  /// `descriptor` must stay as it is while anything of this run or its repetitions goes on.
   void begin(OpTag tag, const OpDescriptor& descriptor, std::uint64_t hash) noexcept;
 
   /// Whether repeat() may do what the last run did once more, with the same `tag`: nothing else has
-  /// used the board since that was done.
+  /// used the board since that was done. That plan and buffers are still there is for the caller to
+  /// know.
   [[nodiscard]] bool can_repeat(std::uint64_t tag) const noexcept {
     return ahead_.ready && settled_ && ahead_.tag == tag && ahead_.first == board_->next();
   }

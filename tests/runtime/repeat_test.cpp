@@ -90,7 +90,8 @@ TEST(Repeat, gives_the_right_sums_whatever_comes_between) {
   }
 }
 
-// Everybody posts ahead in the call that one rank does not make.
+// All others repeat what they did a hundred times, in the same buffer, when one does something
+// else.
 TEST(Repeat, does_not_hide_a_call_that_differs) {
   for (const auto medium : test::kMedia)
     for (const auto& mismatch : test::mismatches()) {
@@ -99,14 +100,49 @@ TEST(Repeat, does_not_hide_a_call_that_differs) {
           [&](const test::Seat& seat) {
             auto c = seat.join("all", {.timeout = std::chrono::seconds(20)});
             std::vector<float> data(2);
-            for (int call = 0; call < 100; ++call) c.allreduce(std::span(data));
-            const auto ending = test::provoke(c, mismatch, 2, seat.rank == 1);
+            for (int call = 0; call < 100; ++call) mismatch.call(c, data, false);
+            const auto ending = test::provoke(c, mismatch, data, seat.rank == 1);
             const auto fault = test::complaint(mismatch, ending, 1);
             if (!fault.empty()) seat.tell(fault);
           },
           medium);
       EXPECT_TRUE(told.empty()) << mismatch.what << ": " << told.front();
     }
+}
+
+// Late, and then gone: after a schedule was refused, which ends no call, but was on its way to.
+TEST(Repeat, says_who_is_late_and_who_is_gone) {
+  for (const auto medium : test::kMedia) {
+    const auto told = test::fork_ranks(
+        2,
+        [](const test::Seat& seat) {
+          int warnings = 0;
+          Options options{.timeout = std::chrono::seconds(2)};
+          options.warn = [&](std::string_view) { ++warnings; };
+          auto c = seat.join("late", options);
+          std::vector<float> data(2);
+          const auto calls = [&](int count) {
+            for (int call = 0; call < count; ++call) c.allreduce(std::span(data));
+          };
+          calls(100);
+          EXPECT_THROW(c.install({}), Error);
+          if (seat.rank == 1) std::this_thread::sleep_for(std::chrono::milliseconds(500));
+          calls(100);
+          if (seat.rank == 1) return;
+          EXPECT_GT(warnings, 0);
+          EXPECT_GT(c.last_moved().sent, 0U);
+          EXPECT_THROW(c.install({}), Error);
+          try {
+            calls(1);
+            seat.tell("nobody is missed");
+          } catch (const Error& error) {
+            EXPECT_EQ(error.code(), Errc::peer_lost) << error.what();
+            EXPECT_EQ(error.context().peer, 1) << error.what();
+          }
+        },
+        medium);
+    EXPECT_TRUE(told.empty()) << told.front();
+  }
 }
 
 // Whoever watches sees every call, early or not, and none once he has left.

@@ -58,6 +58,11 @@ std::span<const Mismatch> mismatches() { return kMismatches; }
 std::string provoke(Communicator& communicator, const Mismatch& mismatch, std::size_t count,
                     bool odd) {
   std::vector<float> data(count, 1);
+  return provoke(communicator, mismatch, data, odd);
+}
+
+std::string provoke(Communicator& communicator, const Mismatch& mismatch, std::vector<float>& data,
+                    bool odd) {
   const auto begun = Clock::now();
   std::string story = "fine";
   try {

@@ -19,6 +19,8 @@ struct Mismatch {
 std::span<const Mismatch> mismatches();
 
 /// Makes the call, then a barrier, and tells how that ended: "<milliseconds>|<code>|<text>".
+std::string provoke(Communicator& communicator, const Mismatch& mismatch, std::vector<float>& data,
+                    bool odd);
 std::string provoke(Communicator& communicator, const Mismatch& mismatch, std::size_t count,
                     bool odd);
 /// What is wrong with how it ended, or "". It must be an error that names both sides, in time.

@@ -267,14 +267,23 @@ std::optional<Finding> costly_compression(const Summary& summary) {
   const auto loss = std::max(sparse - dense, cost - saved);
   Finding finding;
   finding.id = "compression-costs";
-  finding.claim = fmt::format(
-      "Compression costs more than it saves: an iteration takes {} with it and {} without.",
-      seconds(sparse), seconds(dense));
   finding.arithmetic = {fmt::format(
       "It sends {:.1f} times less and saves {} of exposed communication; selecting and encoding "
       "take {}.",
       compression.ratio(), seconds(std::max(0.0, saved)),
       cost > 0 ? seconds(cost) : std::string("a time that was not recorded"))};
+  if (sparse > dense) {
+    finding.claim = fmt::format(
+        "Compression costs more than it saves: an iteration takes {} with it and {} without.",
+        seconds(sparse), seconds(dense));
+  } else {
+    finding.claim = fmt::format(
+        "Compression costs more than it saves: {} an iteration for {} less exposed communication.",
+        seconds(cost), seconds(std::max(0.0, saved)));
+    finding.arithmetic.push_back(fmt::format(
+        "Iterations took {} with it and {} without, but what made them shorter was something else.",
+        seconds(sparse), seconds(dense)));
+  }
   finding.evidence = {{"sparse_iteration", sparse, "s"},
                       {"dense_iteration", dense, "s"},
                       {"saved", saved, "s"},

@@ -104,6 +104,8 @@ TEST_P(Launcher, starts_ranks_that_find_each_other) {
   if (run({"sh", "-c", "command -v " + words[0]}).status != 0)
     GTEST_SKIP() << words[0] << " is not installed";
   const int ranks = std::stoi(words.back());
+  const Folder folder;
+  words.insert(words.begin(), {"env", fmt::format("TMPDIR={}", folder.path)});
   words.insert(words.end(), {SINEW_RANK_PROGRAM, "30"});
   const auto ran = run(words);
   EXPECT_EQ(ran.status, 0) << fmt::format("{}\n", fmt::join(words, " ")) << ran.out << ran.err;

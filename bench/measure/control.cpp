@@ -77,6 +77,8 @@ int Control::ranks(const std::string& path) {
   return detail::Mapping(file, checked_bytes(file, path)).segment().ranks;
 }
 
+bool Control::crowded() const noexcept { return seat_.ranks > mapping_.segment().cores; }
+
 void Control::leave_if_abandoned() const {
   if (has_ended(parent_)) throw Abandoned{};
 }
@@ -139,7 +141,7 @@ void Control::barrier() {
     if (segment.sleepers.load(std::memory_order_seq_cst) != 0) futex_wake_all(segment.generation);
     return;
   }
-  if (changed_soon(segment.generation, old, seat_.ranks > segment.cores)) return;
+  if (changed_soon(segment.generation, old, crowded())) return;
   segment.sleepers.fetch_add(1, std::memory_order_seq_cst);
   while (segment.generation.load(std::memory_order_seq_cst) == old) {
     futex_wait(segment.generation, old, kSleepNs);

@@ -26,7 +26,7 @@ inline constexpr std::uint32_t kMaxBatch = 256;
 struct Limits {
   double budget_s = 0.3;  // warm-up and samples; the check of the first round comes on top
   std::uint32_t samples = kMaxSamples;
-  std::uint32_t batch = 0;    // calls a sample; 0 finds the number for samples of 200 us
+  std::uint32_t batch = 0;    // calls a sample; 0: as many as samples should last
   std::int32_t warm_up = -1;  // calls before the first sample, on top; -1: a tenth of the budget
 };
 
@@ -103,6 +103,7 @@ class Control final : public Meeting {
   Control(const std::string& path, int rank);
 
   [[nodiscard]] Seat seat() const noexcept override { return seat_; }
+  [[nodiscard]] bool crowded() const noexcept override;
   /// How many ranks the group has, for launchers that do not say.
   static int ranks(const std::string& path);
 

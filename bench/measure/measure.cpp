@@ -10,6 +10,11 @@ namespace sinew::bench {
 namespace {
 
 constexpr std::uint64_t kLongestWarmUpNs = 100'000'000;
+// What a sample should last: far above the noise of clocks and of leaving a barrier, and where
+// ranks share a core, several turns of each. One call of milliseconds would say more about who had
+// the core first than about the call.
+constexpr std::uint64_t kSampleNs = 200'000;
+constexpr std::uint64_t kCrowdedSampleNs = 20'000'000;
 constexpr std::uint32_t kStop = 0;
 
 std::uint64_t nanoseconds(double seconds) noexcept {
@@ -19,7 +24,7 @@ std::uint64_t nanoseconds(double seconds) noexcept {
 }  // namespace
 
 Session::Session(Meeting& meeting, Contender& contender, const Case& what)
-    : meeting_(meeting), contender_(contender), what_(what) {
+    : meeting_(meeting), contender_(contender), what_(what), quickest_ns_(sample_ns()) {
   const auto [input, output] = extent(what, meeting.seat().rank, meeting.seat().ranks);
   const bool one_buffer = what.in_place || what.collective == Collective::broadcast;
   output_memory_ = contender.alloc(output * what.element_bytes);
@@ -50,7 +55,7 @@ bool Session::fits(const Case& what) const {
 void Session::turn_to(const Case& what) {
   contender_.finish();
   what_ = what;
-  quickest_ns_ = kSampleNs;
+  quickest_ns_ = sample_ns();
   contender_.prepare(what_, buffers_);
 }
 
@@ -105,9 +110,13 @@ void Session::rehearse(std::uint32_t calls) {
   quickest_ns_ = std::clamp<std::uint64_t>(call_ns, 1, quickest_ns_);
 }
 
+std::uint64_t Session::sample_ns() const noexcept {
+  return meeting_.crowded() ? kCrowdedSampleNs : kSampleNs;
+}
+
 /// From the quickest call so far: one that was interrupted says nothing about how many fit.
 std::uint32_t Session::calls_a_sample() const noexcept {
-  const std::uint64_t fitting = (kSampleNs + quickest_ns_ - 1) / quickest_ns_;
+  const std::uint64_t fitting = (sample_ns() + quickest_ns_ - 1) / quickest_ns_;
   return static_cast<std::uint32_t>(std::clamp<std::uint64_t>(fitting, 1, kMaxBatch));
 }
 
@@ -152,8 +161,10 @@ void Session::measure(const Limits& limits) {
     if (meeting_.agree(overdue ? kStop : batch) == kStop) break;
     meeting_.stamp(samples++, timed(batch));
   }
-  meeting_.report(
-      {.wrong = wrong_, .samples = samples, .batch = batch, .from_first = what_.rewrite});
+  meeting_.report({.wrong = wrong_,
+                   .samples = samples,
+                   .batch = batch,
+                   .from_first = what_.rewrite || meeting_.crowded()});
 }
 
 void serve(Control& control, Contender& contender) {

@@ -12,9 +12,6 @@ namespace sinew::bench {
 /// A contender's exception is reported to the parent and thrown on.
 void serve(Control& control, Contender& contender);
 
-/// What a sample should last: far above the noise of clocks and of leaving a barrier.
-inline constexpr std::uint64_t kSampleNs = 200'000;
-
 /// The buffers of one case, kept from round to round.
 class Session {
  public:
@@ -39,6 +36,7 @@ class Session {
   std::uint64_t verify_barrier();
   Stamp timed(std::uint32_t calls);
   void rehearse(std::uint32_t calls);
+  [[nodiscard]] std::uint64_t sample_ns() const noexcept;
   [[nodiscard]] std::uint32_t calls_a_sample() const noexcept;
   std::uint32_t warm_up(const Limits& limits);
 
@@ -54,7 +52,7 @@ class Session {
   };
   std::vector<Verified> verified_;
   std::uint64_t wrong_ = 0;
-  std::uint64_t quickest_ns_ = kSampleNs;  // call of any warm-up so far
+  std::uint64_t quickest_ns_;  // call of any warm-up so far
 };
 
 }  // namespace sinew::bench

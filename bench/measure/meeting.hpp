@@ -18,7 +18,7 @@ struct Report {
   std::uint32_t samples = 0;  // stamped
   std::uint32_t batch = 1;    // calls in each
   /// A sample begins when the first rank does, not when the last has come: where ranks share a core
-  /// and have work of their own, much of it may be done by then.
+  /// or have work of their own, much may be done by then.
   bool from_first = false;
 };
 
@@ -30,6 +30,8 @@ class Meeting {
   virtual ~Meeting() = default;
 
   [[nodiscard]] virtual Seat seat() const noexcept = 0;
+  /// Whether some ranks share a core. The same on all.
+  [[nodiscard]] virtual bool crowded() const noexcept = 0;
   virtual void barrier() = 0;
   /// A barrier that also hands rank 0's value to all.
   virtual std::uint32_t agree(std::uint32_t value_of_rank_0) = 0;

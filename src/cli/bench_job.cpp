@@ -1,7 +1,9 @@
 #include "cli/bench_job.hpp"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <fstream>
 #include <functional>
@@ -69,14 +71,21 @@ class BenchJob::Meeting final : public bench::Meeting {
  public:
   explicit Meeting(Communicator communicator)
       : communicator_(std::move(communicator)), stamps_(bench::kMaxSamples) {
-    std::uint64_t highest[2] = {kernel_id(), ~kernel_id()};
-    communicator_.allreduce(std::span<std::uint64_t>(highest), ReduceOp::max);
-    one_clock_ = highest[0] == ~highest[1];
+    const auto mine = kernel_id();
+    std::vector<std::uint64_t> kernels(static_cast<std::size_t>(communicator_.size()));
+    communicator_.allgather(std::span(&mine, 1), std::span(kernels));
+    const auto here = std::count(kernels.begin(), kernels.end(), mine);
+    one_clock_ = here == communicator_.size();
+    // Launchers may have bound this rank to one core of those that all have together.
+    std::int32_t crowded = here > sysconf(_SC_NPROCESSORS_ONLN) ? 1 : 0;
+    communicator_.allreduce(std::span(&crowded, 1), ReduceOp::max);
+    crowded_ = crowded != 0;
   }
 
   [[nodiscard]] bench::Seat seat() const noexcept override {
     return {.rank = communicator_.rank(), .ranks = communicator_.size()};
   }
+  [[nodiscard]] bool crowded() const noexcept override { return crowded_; }
   void barrier() override { communicator_.barrier(); }
   std::uint32_t agree(std::uint32_t value_of_rank_0) override {
     std::int32_t value = static_cast<std::int32_t>(value_of_rank_0);
@@ -114,6 +123,7 @@ class BenchJob::Meeting final : public bench::Meeting {
  private:
   Communicator communicator_;
   bool one_clock_ = true;
+  bool crowded_ = false;
   std::vector<bench::Stamp> stamps_;
   bench::Turn turn_;
 };

@@ -19,8 +19,6 @@ namespace {
 constexpr double kMostSteps = 1e6;         // of all ranks that are looked at: 0.1 s
 constexpr double kBuffered = 64 << 10;     // bytes of a message that its sender need not wait for
 constexpr double kOverlapped = 1.0 / 8.0;  // of a chain of messages, where calls overlap
-constexpr double kBeyondCaches = 64 << 20;
-constexpr double kSlowerThere = 2.2;  // slots, by what they cost where they stay in a cache
 
 double total_ps(const Cost& cost) { return static_cast<double>(cost.alpha + cost.beta); }
 
@@ -158,17 +156,13 @@ double crowded_ps(const Algorithm& algorithm, const Place& place, double bytes,
   // Calls that overlap do so through two slots, and through as many messages as there is room for.
   const double hops = depth * (overlaps ? kOverlapped : 1);
   const double reads = 2 * busiest.board_waits * (overlaps ? 0.5 : 1);
-  const bool through_slots =
-      busiest.board_waits > 0 && !schedule_of(algorithm, place, 0).by_reference;
-  const double slower =
-      through_slots && is_beyond_caches(algorithm.collective, bytes, place.size) ? kSlowerThere : 1;
   // Where messages go in slices, the others work on one while the busiest rank does on another.
   constexpr double kAlone = 0.25;  // of its work, which is not hidden so
   const double slices = busiest.board_waits == 0
                             ? passes_of(schedule_of(algorithm, place, 0), bytes, around.network)
                             : 1;
   const double work = all / around.cores + busiest.ps * std::max(1 / slices, kAlone);
-  return slower * std::max(work, busiest.ps) + (slices * hops + reads) * turn;
+  return std::max(work, busiest.ps) + (slices * hops + reads) * turn;
 }
 
 double alone_ps(const Algorithm& algorithm, const Place& place, double bytes,
@@ -228,10 +222,6 @@ std::uint32_t segments_for(const Algorithm& algorithm, std::uint64_t bytes,
   constexpr std::uint64_t kChunk = 64 << 10;
   const auto chunk = chunk_bytes > 0 ? chunk_bytes : kChunk;
   return static_cast<std::uint32_t>(std::clamp<std::uint64_t>((bytes + chunk - 1) / chunk, 1, 256));
-}
-
-bool is_beyond_caches(Collective collective, double bytes, int ranks) {
-  return collective == Collective::alltoall && bytes * ranks >= kBeyondCaches;
 }
 
 bool has_levels(std::span<const int> node_of) {

@@ -23,10 +23,6 @@ struct Surroundings {
 std::uint32_t segments_for(const Algorithm& algorithm, std::uint64_t bytes,
                            std::uint64_t chunk_bytes);
 
-/// Whether an alltoall of ranks that share cores is so long that nothing of it stays in a cache:
-/// the copy into a slot and the one out of it then pass through memory.
-bool is_beyond_caches(Collective collective, double bytes, int ranks);
-
 /// Whether any two nodes have two ranks or more each, which is where levels can pay.
 bool has_levels(std::span<const int> node_of);
 

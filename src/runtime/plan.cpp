@@ -14,7 +14,8 @@ namespace sinew {
 namespace {
 
 constexpr std::uint64_t kLineBytes = 64;
-// Past this the result of a call does not stay in cache, and ordinary stores would first read it.
+// Past this, what the ranks of a host receive in a call does not stay in the cache that they share,
+// and ordinary stores would first read it.
 constexpr std::uint64_t kStreamingBytes = std::uint64_t{16} << 20;
 
 // How slots are written matters from here on, and the time of a run shows it: with a core for each
@@ -336,11 +337,26 @@ void Plan::add_piece(const Step& step, std::uint32_t chunk, std::uint32_t count)
     find_remote(step, bound);
   else
     bound.board = (step.board.first + chunk) * width;
-  const bool is_last_use = step.dst.buf == Buf::output && step.op != Op::recv_reduce;
-  const bool stays_near = passes > 1 && schedule_.chunks[3] == 0;  // until it is sent on
-  bound.streaming = is_last_use && !stays_near && binding_.output.total() >= kStreamingBytes;
+  bound.streaming = writes_past_caches(step, bound);
   if (is_board_op(step.op)) find_waits(bound);
   steps.push_back(bound);
+}
+
+// Whether to write past the caches: what nobody uses soon, and there is too much of to stay. Not
+// into what this pass has read: it is near, and would first be pushed out.
+bool Plan::writes_past_caches(const Step& step, const BoundStep& bound) const {
+  const bool is_last_use = step.dst.buf == Buf::output && step.op != Op::recv_reduce;
+  const bool stays_near = passes > 1 && schedule_.chunks[3] == 0;  // until it is sent on
+  const auto everybodys = binding_.output.total() * static_cast<std::uint64_t>(binding_.neighbours);
+  if (!is_last_use || stays_near || everybodys < kStreamingBytes) return false;
+  const auto reads_there = [&](const Step& other) {
+    if (other.src.count == 0 || other.src.buf != Buf::input) return false;
+    const auto begin = binding_.input.offsets[other.src.first];
+    const auto end = begin + binding_.input.bytes(other.src.first, other.src.count);
+    return begin < bound.dst + bound.bytes && bound.dst < end;
+  };
+  return !binding_.over_input ||
+         std::none_of(schedule_.steps.begin(), schedule_.steps.end(), reads_there);
 }
 
 }  // namespace sinew

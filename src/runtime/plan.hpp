@@ -24,7 +24,9 @@ struct Binding {
   std::size_t slice_bytes = 0;   // of a chunk that messages carry in one pass; 0: all of it
   bool staged = false;           // read a private copy of the input
   bool has_output = true;        // false on ranks that only contribute
+  bool over_input = false;       // the output is the input, byte for byte
   bool crowded = false;          // there are more ranks than cores
+  int neighbours = 1;            // ranks that share this one's caches, itself included
   const World* world = nullptr;  // everybody's schedule, to bind one by reference
   bool on_board = false;         // some rank uses the board, even if this one does not
   bool posts_all = false;        // others may wait for any round, not only for those that publish
@@ -34,7 +36,7 @@ struct Binding {
 struct BoundStep {
   Op op{};
   Buf src_buf{}, dst_buf{};
-  bool streaming = false;  // the destination is too large to stay in cache
+  bool streaming = false;  // write past the caches
   bool echoes = false;     // gather_reduce: write the result to `board` of my slot as well,
   bool echoed = false;     // publish: an earlier step has done so
   std::uint16_t channel = 0;
@@ -120,6 +122,7 @@ class Plan {
   void add_piece(const Step& step, std::uint32_t chunk, std::uint32_t count);
   void list_waits();
   void find_waits(BoundStep& step) const;
+  [[nodiscard]] bool writes_past_caches(const Step& step, const BoundStep& bound) const;
   [[nodiscard]] bool reduces_anything() const;
   [[nodiscard]] const ChunkMap& map(Buf buf) const;
 

@@ -108,6 +108,14 @@ int trial_calls_for(const Transport& transport, const Options& options) {
   return transport.size() > 1 && !options.deterministic ? calls : 0;
 }
 
+// Ranks where this one is, itself included.
+int neighbours_of(const Transport& transport) {
+  const auto node_of = transport.node_of();
+  if (node_of.empty()) return transport.size();
+  return static_cast<int>(std::count(node_of.begin(), node_of.end(),
+                                     node_of[static_cast<std::size_t>(transport.rank())]));
+}
+
 bool overlap(const void* a, std::size_t a_bytes, const void* b, std::size_t b_bytes) {
   const auto x = reinterpret_cast<std::uintptr_t>(a), y = reinterpret_cast<std::uintptr_t>(b);
   return x < y + b_bytes && y < x + a_bytes;
@@ -287,6 +295,7 @@ Binding Planner::bind(const Schedule& schedule, const Call& call) const {
   binding.op = call.op;
   binding.divisor = transport_.size();
   binding.crowded = transport_.size() > transport_.cores();
+  binding.neighbours = neighbours_of(transport_);
   binding.has_output = call.collective != Collective::reduce || transport_.rank() == call.root;
   if (const Board* board = transport_.board()) binding.slot_bytes = board->slot_bytes();
   if (!counts_are_private(call)) binding.slice_bytes = transport_.slice_bytes();
@@ -381,6 +390,7 @@ Planned& Planner::make(const Key& key, const Call& call) {
   descriptor.algorithm = algorithm_key(schedule.name);
   auto binding = bind(schedule, call);
   binding.staged = key.in_place && !works_in_place;
+  binding.over_input = !binding.staged && call.input == call.output;
   binding.world = &world;
   if (own != installed_.end()) {
     binding.on_board = binding.posts_all = uses_board(own->second);

@@ -66,11 +66,6 @@ std::vector<const Algorithm*> Planner::neutral(const Call& call,
     if (seen || !algorithm->traits.rank_order || us > most * fitting.front().us) continue;
     seen = true;
     chosen.push_back(algorithm);
-    // That one copy beats two where nothing stays in a cache is known; a trial, whose calls follow
-    // one another, would not show it.
-    if (crowded && is_beyond_caches(call.collective, static_cast<double>(large_bytes(call)),
-                                    transport_.size()))
-      return chosen;
   }
   return chosen;
 }

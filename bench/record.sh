@@ -36,7 +36,7 @@ record tcp allreduce --transport tcp -p 2,8 --sizes 8,4K,64K,1M,16M --rounds 5 -
   --against openmpi,gloo
 
 # One option of the transport at a time: what checksums and TLS cost, and what slices and buffers do.
-record tcp-sweeps allreduce --transport tcp -p 2,8 --sizes 8,64K,1M,16M --rounds 5 --budget 0.05 \
+record tcp-sweeps allreduce --transport tcp -p 2,8 --sizes 8,64K,1M,16M --rounds 5 --budget 0.1 \
   --sweep checksum=on,off --sweep tls=off,on --sweep slice=0,256K,1M,4M --sweep sockbuf=512K,1M,4M,8M,16M
 
 # Two busy strangers on the same cores.

@@ -81,7 +81,7 @@ def main():
     parser.add_argument("--merge", action="store_true", help="keep cells of OUTPUT not measured now")
     parser.add_argument("--tries", type=int, default=1, help="of parts not all in the faster speed")
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--budget", type=float, default=0.03)
+    parser.add_argument("--budget", type=float, default=0.1)
     asked = parser.parse_args()
     cells = []
     for name in asked.only or GRID:

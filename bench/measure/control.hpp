@@ -20,7 +20,7 @@
 namespace sinew::bench {
 
 inline constexpr std::uint32_t kMaxSamples = 4096;
-inline constexpr std::uint32_t kMaxBatch = 256;
+inline constexpr std::uint32_t kMaxBatch = 4096;
 
 /// How long one turn may take and how it is cut into samples.
 struct Limits {

@@ -11,8 +11,8 @@ namespace {
 
 constexpr std::uint64_t kLongestWarmUpNs = 100'000'000;
 // What a sample should last: far above the noise of clocks and of leaving a barrier, and where
-// ranks share a core, several turns of each. One call of milliseconds would say more about who had
-// the core first than about the call.
+// ranks share a core, several time slices of the scheduler: a single call of milliseconds would say
+// more about who had the core first than about the call.
 constexpr std::uint64_t kSampleNs = 200'000;
 constexpr std::uint64_t kCrowdedSampleNs = 20'000'000;
 constexpr std::uint32_t kStop = 0;
@@ -103,11 +103,11 @@ Stamp Session::timed(std::uint32_t calls) {
 void Session::rehearse(std::uint32_t calls) {
   if (what_.rewrite) contender_.rewrite(buffers_);
   meeting_.barrier();
-  meeting_.stamp(0, timed(calls));
+  const Stamp mine = timed(calls);
+  meeting_.stamp(0, {0, mine.end_ns - mine.begin_ns});
   meeting_.barrier();
-  const Stamp last = meeting_.last_of_all(0);
-  const std::uint64_t call_ns = (last.end_ns - last.begin_ns) / calls;
-  quickest_ns_ = std::clamp<std::uint64_t>(call_ns, 1, quickest_ns_);
+  const std::uint64_t longest_ns = meeting_.last_of_all(0).end_ns;
+  quickest_ns_ = std::clamp<std::uint64_t>(longest_ns / calls, 1, quickest_ns_);
 }
 
 std::uint64_t Session::sample_ns() const noexcept {

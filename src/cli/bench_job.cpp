@@ -10,6 +10,7 @@
 
 #include "base/text.hpp"
 #include "cli/arguments.hpp"
+#include "transport/cores.hpp"
 
 namespace sinew {
 namespace {
@@ -77,7 +78,8 @@ class BenchJob::Meeting final : public bench::Meeting {
     const auto here = std::count(kernels.begin(), kernels.end(), mine);
     one_clock_ = here == communicator_.size();
     // Launchers may have bound this rank to one core of those that all have together.
-    std::int32_t crowded = here > sysconf(_SC_NPROCESSORS_ONLN) ? 1 : 0;
+    const auto cores = within_quota(static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN)));
+    std::int32_t crowded = here > cores ? 1 : 0;
     communicator_.allreduce(std::span(&crowded, 1), ReduceOp::max);
     crowded_ = crowded != 0;
   }

@@ -30,6 +30,7 @@ class Stopwatch {
  private:
   std::vector<double> samples_us(const Experiment& what);
   bench::Tournament tournament_;
+  bool crowded_;
 };
 
 /// Combining and copying on one core, by size.

@@ -14,9 +14,10 @@ namespace sinew {
 namespace {
 
 constexpr std::uint64_t kLineBytes = 64;
-// Past this, what the ranks of a host receive in a call does not stay in the cache that they share,
-// and ordinary stores would first read it.
+// Past this, what the ranks of a node receive in a call does not stay in the cache that they share,
+// and ordinary stores would first read it; but little of one rank stays in its own.
 constexpr std::uint64_t kStreamingBytes = std::uint64_t{16} << 20;
+constexpr std::uint64_t kStreamingLeast = std::uint64_t{2} << 20;
 
 // How slots are written matters from here on, and the time of a run shows it: with a core for each
 // rank early, because two readings of the clock are little beside the copying; with shared cores
@@ -342,21 +343,27 @@ void Plan::add_piece(const Step& step, std::uint32_t chunk, std::uint32_t count)
   steps.push_back(bound);
 }
 
-// Whether to write past the caches: what nobody uses soon, and there is too much of to stay. Not
-// into what this pass has read: it is near, and would first be pushed out.
+// Whether to write past the caches: what no other step uses, and there is too much of to stay. Not
+// where this call reads its input: those lines may be near, and would first be pushed out.
 bool Plan::writes_past_caches(const Step& step, const BoundStep& bound) const {
-  const bool is_last_use = step.dst.buf == Buf::output && step.op != Op::recv_reduce;
+  const auto mine = binding_.output.total();
+  const auto everybodys = mine * static_cast<std::uint64_t>(binding_.neighbours);
   const bool stays_near = passes > 1 && schedule_.chunks[3] == 0;  // until it is sent on
-  const auto everybodys = binding_.output.total() * static_cast<std::uint64_t>(binding_.neighbours);
-  if (!is_last_use || stays_near || everybodys < kStreamingBytes) return false;
-  const auto reads_there = [&](const Step& other) {
-    if (other.src.count == 0 || other.src.buf != Buf::input) return false;
-    const auto begin = binding_.input.offsets[other.src.first];
-    const auto end = begin + binding_.input.bytes(other.src.first, other.src.count);
+  if (step.dst.buf != Buf::output || step.op == Op::recv_reduce || stays_near ||
+      mine < kStreamingLeast || everybodys < kStreamingBytes)
+    return false;
+  const auto meets = [&](const Chunks& chunks) {
+    const bool lies_there =
+        chunks.buf == Buf::output || (chunks.buf == Buf::input && binding_.over_input);
+    if (chunks.count == 0 || !lies_there) return false;
+    const auto begin = map(chunks.buf).offsets[chunks.first];
+    const auto end = begin + map(chunks.buf).bytes(chunks.first, chunks.count);
     return begin < bound.dst + bound.bytes && bound.dst < end;
   };
-  return !binding_.over_input ||
-         std::none_of(schedule_.steps.begin(), schedule_.steps.end(), reads_there);
+  return std::none_of(schedule_.steps.begin(), schedule_.steps.end(), [&](const Step& other) {
+    const bool adds = other.op == Op::recv_reduce || other.op == Op::reduce;
+    return meets(other.src) || (adds && meets(other.dst));
+  });
 }
 
 }  // namespace sinew

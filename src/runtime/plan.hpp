@@ -26,7 +26,7 @@ struct Binding {
   bool has_output = true;        // false on ranks that only contribute
   bool over_input = false;       // the output is the input, byte for byte
   bool crowded = false;          // there are more ranks than cores
-  int neighbours = 1;            // ranks that share this one's caches, itself included
+  int neighbours = 1;            // ranks of this node that receive as much, itself included
   const World* world = nullptr;  // everybody's schedule, to bind one by reference
   bool on_board = false;         // some rank uses the board, even if this one does not
   bool posts_all = false;        // others may wait for any round, not only for those that publish

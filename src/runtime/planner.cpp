@@ -108,8 +108,11 @@ int trial_calls_for(const Transport& transport, const Options& options) {
   return transport.size() > 1 && !options.deterministic ? calls : 0;
 }
 
-// Ranks where this one is, itself included.
-int neighbours_of(const Transport& transport) {
+// Ranks of this one's node that receive a result, itself included. Without memory in common nobody
+// is known to be near.
+int neighbours_of(const Transport& transport, Collective collective) {
+  const bool to_root = collective == Collective::reduce || collective == Collective::gather;
+  if (to_root || !transport.capabilities().board) return 1;
   const auto node_of = transport.node_of();
   if (node_of.empty()) return transport.size();
   return static_cast<int>(std::count(node_of.begin(), node_of.end(),
@@ -295,7 +298,7 @@ Binding Planner::bind(const Schedule& schedule, const Call& call) const {
   binding.op = call.op;
   binding.divisor = transport_.size();
   binding.crowded = transport_.size() > transport_.cores();
-  binding.neighbours = neighbours_of(transport_);
+  binding.neighbours = neighbours_of(transport_, call.collective);
   binding.has_output = call.collective != Collective::reduce || transport_.rank() == call.root;
   if (const Board* board = transport_.board()) binding.slot_bytes = board->slot_bytes();
   if (!counts_are_private(call)) binding.slice_bytes = transport_.slice_bytes();

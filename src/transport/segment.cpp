@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <bit>
 #include <cerrno>
 #include <cstring>
 #include <new>
@@ -26,10 +25,12 @@ std::size_t round_up(std::size_t bytes, std::size_t unit) {
 }
 
 // Long slots mean few passes; but all ranks' slots together should stay in the last-level cache.
+// Half as long again as a power of two: beside the parts of an allreduce there is that of its
+// result.
 std::size_t slot_bytes_for(int ranks) {
-  constexpr std::size_t kAll = std::size_t{4} << 20, kLeast = std::size_t{128} << 10,
-                        kMost = std::size_t{1} << 20;
-  const auto each = std::bit_floor(kAll / static_cast<std::size_t>(ranks));
+  constexpr std::size_t kAll = std::size_t{6} << 20, kLeast = std::size_t{128} << 10,
+                        kMost = std::size_t{3} << 19;
+  const auto each = kAll / static_cast<std::size_t>(ranks) / kLeast * kLeast;
   return std::clamp(each, kLeast, kMost);
 }
 

@@ -250,6 +250,44 @@ TEST(Measure, a_sample_begins_with_the_last_rank_or_with_the_first) {
   }
 }
 
+/// One rank that meets nobody.
+class Alone final : public Meeting {
+ public:
+  explicit Alone(bool crowded) : crowded_(crowded) {}
+  [[nodiscard]] Seat seat() const noexcept override { return {.rank = 0, .ranks = 1}; }
+  [[nodiscard]] bool crowded() const noexcept override { return crowded_; }
+  void barrier() override {}
+  std::uint32_t agree(std::uint32_t value_of_rank_0) override { return value_of_rank_0; }
+  void stamp(std::uint32_t /*sample*/, Stamp times) noexcept override { last_ = times; }
+  [[nodiscard]] Stamp last_of_all(std::uint32_t /*sample*/) override { return last_; }
+  void report(const Report& report) override { said = report; }
+
+  Report said;
+
+ private:
+  bool crowded_;
+  Stamp last_;
+};
+
+class Slow final : public Contender {
+ public:
+  void prepare(const Case& /*what*/, const Buffers& /*buffers*/) override {}
+  void run() override { std::this_thread::sleep_for(1ms); }
+};
+
+// A time slice of the scheduler is longer than a call then, and who has the core first is chance.
+TEST(Measure, where_ranks_share_cores_a_sample_is_several_long_calls_from_the_first_start) {
+  for (const bool crowded : {false, true}) {
+    Alone meeting(crowded);
+    Slow contender;
+    Session session(meeting, contender, {.collective = Collective::allreduce, .bytes = 64});
+    session.measure({.budget_s = 1, .samples = 2});
+    EXPECT_EQ(meeting.said.batch > 1, crowded) << meeting.said.batch;
+    EXPECT_EQ(meeting.said.from_first, crowded);
+    EXPECT_EQ(meeting.said.samples, 2U);
+  }
+}
+
 TEST(Measure, as_many_calls_warm_up_as_were_asked_for) {
   for (const int warm_up : {0, 1, 7}) {
     const auto board = make_board();

@@ -69,8 +69,8 @@ TEST(Large, allreduce_of_three_million_elements_is_exact) {
   }
 }
 
-// More ranks than cores: a long alltoall is read where it lies, in place from a staged copy.
-TEST(Large, alltoall_by_reference_is_exact) {
+// What all receive goes past the caches; in place it comes from a staged copy.
+TEST(Large, alltoall_of_ranks_that_share_a_core_is_exact) {
   constexpr int kRanks = 8;  // more than the cores of a test machine, usually
   std::vector<test::Trial> trials;
   for (const bool in_place : {false, true})

@@ -16,10 +16,10 @@ struct Buffers {
   std::vector<std::size_t> input, output;  // bytes of each part
 };
 
-// One rank's plan of `direct` on bytes.
-Plan bind_direct(Collective collective, int ranks, const Buffers& buffers, bool over_input) {
-  const auto& algorithm = find_algorithm(collective, "direct");
-  auto schedule = algorithm.make({.rank = 1, .size = ranks});
+// One rank's plan on bytes.
+Plan bind(Collective collective, std::string_view name, int ranks, const Buffers& buffers,
+          bool over_input) {
+  auto schedule = find_algorithm(collective, name).make({1, ranks, 0, 1, {}});
   const auto cut = [](std::uint32_t chunks, const std::vector<std::size_t>& parts) {
     return map_parts(parts, chunks / static_cast<std::uint32_t>(parts.size()), 1);
   };
@@ -39,27 +39,34 @@ bool writes_past_caches(const Plan& plan) {
                      [](const BoundStep& step) { return step.streaming; });
 }
 
-Plan allreduce(int ranks, std::size_t bytes, bool in_place) {
-  return bind_direct(Collective::allreduce, ranks, {{bytes}, {bytes}}, in_place);
+Plan allreduce(std::string_view name, int ranks, std::size_t bytes, bool in_place) {
+  return bind(Collective::allreduce, name, ranks, {{bytes}, {bytes}}, in_place);
 }
 
-TEST(Plan, writes_past_caches_what_all_neighbours_receive_is_too_much_for) {
-  EXPECT_FALSE(writes_past_caches(allreduce(2, 4 * kMiB, false)));
-  EXPECT_TRUE(writes_past_caches(allreduce(2, 8 * kMiB, false)));
-  EXPECT_TRUE(writes_past_caches(allreduce(8, 4 * kMiB, false)));
+TEST(Plan, writes_past_caches_once_the_results_of_a_node_are_too_many) {
+  EXPECT_FALSE(writes_past_caches(allreduce("direct", 2, 4 * kMiB, false)));
+  EXPECT_TRUE(writes_past_caches(allreduce("direct", 2, 8 * kMiB, false)));
+  EXPECT_FALSE(writes_past_caches(allreduce("direct", 8, kMiB, false)));
+  EXPECT_TRUE(writes_past_caches(allreduce("direct", 8, 2 * kMiB, false)));
+  EXPECT_FALSE(writes_past_caches(allreduce("direct", 64, kMiB, false))) << "each has a cache";
 }
 
 TEST(Plan, counts_parts_of_any_size) {
   const Buffers uneven{{11 * kMiB - 3}, {5 * kMiB, 11 * kMiB - 3}};
-  EXPECT_TRUE(writes_past_caches(bind_direct(Collective::allgather, 2, uneven, false)));
+  EXPECT_TRUE(writes_past_caches(bind(Collective::allgather, "direct", 2, uneven, false)));
 }
 
-// What was published was read where the result of the others goes: those lines are in the cache.
-TEST(Plan, does_not_write_past_caches_into_what_it_has_just_read) {
-  EXPECT_FALSE(writes_past_caches(allreduce(2, 64 * kMiB, true)));
-  const Buffers root_and_others{{64 * kMiB}, {64 * kMiB}};
-  EXPECT_TRUE(writes_past_caches(bind_direct(Collective::broadcast, 2, root_and_others, true)))
-      << "whoever receives a broadcast has read nothing";
+// What was published was read where the results of others go: those lines are in the cache.
+TEST(Plan, does_not_write_past_caches_where_it_reads_its_input) {
+  EXPECT_FALSE(writes_past_caches(allreduce("direct", 2, 64 * kMiB, true)));
+  const Buffers same{{64 * kMiB}, {64 * kMiB}};
+  EXPECT_TRUE(writes_past_caches(bind(Collective::broadcast, "direct", 2, same, true)))
+      << "whoever receives a broadcast reads nothing";
+}
+
+TEST(Plan, does_not_write_past_caches_what_it_sends_or_adds_to) {
+  for (const auto* name : {"ring", "recursive_doubling", "binomial"})
+    EXPECT_FALSE(writes_past_caches(allreduce(name, 4, 64 * kMiB, false))) << name;
 }
 
 }  // namespace

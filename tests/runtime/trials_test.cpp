@@ -271,6 +271,26 @@ TEST(Trials, unasked_are_of_algorithms_with_the_same_bits) {
   EXPECT_FALSE(std::set<std::string>(names.begin(), names.end()).contains("pull"));
 }
 
+// For an allreduce of a mebibyte two ways through slots are predicted to take the same.
+TEST(Trials, unasked_are_of_two_of_a_way_that_are_predicted_to_be_as_good) {
+  auto setup = local_trying(-1);
+  setup.cores = 2;
+  Ran ran;
+  test::Complaints wrong(2);
+  test::on_local(
+      2,
+      [&](Communicator& c) {
+        if (c.rank() == 0) c.observe(&ran);
+        for (int i = 0; i < kNeutralTrialCalls; ++i) wrong.add(c.rank(), sum_once(c, 262'144, i));
+        if (c.rank() == 0) c.observe(nullptr);
+      },
+      setup);
+  EXPECT_EQ(wrong.text(), "");
+  const std::set<std::string> tried(ran.names.begin(), ran.names.end());
+  EXPECT_TRUE(tried.contains("flat") && tried.contains("direct")) << fmt::format("{}", tried);
+  EXPECT_LE(tried.size(), kMostTried);
+}
+
 // Where ranks share a core, a call by messages returns when its rank has its turn, which says
 // little.
 TEST(Trials, unasked_are_without_messages_where_ranks_share_cores) {

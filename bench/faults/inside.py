@@ -31,8 +31,9 @@ def make_place():
         subprocess.run(["mount", "-t", "tmpfs", "none", folder], check=True)
     if IN_TMP:  # what is to be started lies there
         OURS.mkdir(parents=True)
-        subprocess.run(["mount", "--bind", f"/proc/self/fd/{here}", OURS], check=True,
-                       pass_fds=[here])
+        # As it is: as a path it would be that of the folder made above.
+        subprocess.run(["mount", "--no-canonicalize", "--bind", f"/proc/self/fd/{here}", OURS],
+                       check=True, pass_fds=[here])
     os.close(here)
     subprocess.run(["mount", "-t", "proc", "none", "/proc"], check=True)
     subprocess.run(["ip", "link", "set", "lo", "up"], check=True)

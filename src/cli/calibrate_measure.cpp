@@ -11,6 +11,7 @@
 #include "kernel/copy.hpp"
 #include "kernel/reduce.hpp"
 #include "measure/os.hpp"
+#include "transport/cores.hpp"
 
 namespace sinew {
 namespace {

@@ -1,6 +1,7 @@
 // One trial by itself: whose turn it is, what counts of the times, and who wins.
 #include "runtime/trial.hpp"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <array>

@@ -21,8 +21,8 @@ constexpr double kMostTimesBest = 4;
 // Messages where ranks share cores: they return as ranks get their turns, so that a call says
 // little about what all of them take; only what is predicted to be about as fast may win by that.
 constexpr double kMostTimesBestCrowded = 1.5;
-// Of one way the second takes part as well, if it is predicted to take no longer than this times
-// the first.
+// Another of a way takes part as well, if it is predicted to take no longer than this times the
+// best of it.
 constexpr double kNearlyTheSame = 1.15;
 
 /// How bytes get from one rank to another.
@@ -51,9 +51,9 @@ bool Planner::takes_part(const Call& call) const noexcept {
   return large_bytes(call) > 0 || call.collective == Collective::barrier;
 }
 
-// The best of each way, and a second that is as good as that, as long as they combine in rank order
-// or not at all: all of them give the same bits. Which algorithms are good of a way is predicted
-// well; which way is, on a machine that nobody has calibrated, is not.
+// The best of each way, then others that are as good, as long as they combine in rank order or not
+// at all: all of them give the same bits. Which algorithms are good of a way is predicted well;
+// which way is, on a machine that nobody has calibrated, is not.
 std::vector<const Algorithm*> Planner::neutral(const Call& call,
                                                std::span<const Predicted> fitting) const {
   std::vector<const Algorithm*> chosen;
@@ -61,20 +61,21 @@ std::vector<const Algorithm*> Planner::neutral(const Call& call,
   // A thread that gives up may free what another is reading, and no kernel stands between them.
   const bool pulls = !transport_.board()->is_one_process();
   const bool crowded = transport_.size() > transport_.cores();
-  std::array<double, 3> best_us{};  // of each way that has one
-  std::array<int, 3> count{};
-  for (const auto& [algorithm, us] : fitting) {
-    const auto way = way_of(*algorithm, place_for(*algorithm, call));
-    auto& best = best_us[static_cast<std::size_t>(way)];
-    const double most = crowded && way == Way::messages ? kMostTimesBestCrowded : kMostTimesBest;
-    if (chosen.size() == kMostTried || !algorithm->traits.rank_order ||
-        us > most * fitting.front().us || (way == Way::others_memory && !pulls) ||
-        (best > 0 && us > kNearlyTheSame * best) || count[static_cast<std::size_t>(way)] == 2)
-      continue;
-    if (best == 0) best = us;
-    ++count[static_cast<std::size_t>(way)];
-    chosen.push_back(algorithm);
-  }
+  std::array<double, 3> best_us{};  // of each way; 0: none yet
+  for (const bool first : {true, false})
+    for (const auto& [algorithm, us] : fitting) {
+      const auto way = way_of(*algorithm, place_for(*algorithm, call));
+      auto& best = best_us[static_cast<std::size_t>(way)];
+      const double most = crowded && way == Way::messages ? kMostTimesBestCrowded : kMostTimesBest;
+      const bool suits = algorithm->traits.rank_order && us <= most * fitting.front().us &&
+                         (way != Way::others_memory || pulls);
+      const bool wanted = first ? best == 0 : us <= kNearlyTheSame * best;
+      if (!suits || !wanted || chosen.size() == kMostTried ||
+          std::find(chosen.begin(), chosen.end(), algorithm) != chosen.end())
+        continue;
+      if (first) best = us;
+      chosen.push_back(algorithm);
+    }
   return chosen;
 }
 

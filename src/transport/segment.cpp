@@ -25,8 +25,8 @@ std::size_t round_up(std::size_t bytes, std::size_t unit) {
 }
 
 // Long slots mean few passes; but all ranks' slots together should stay in the last-level cache.
-// Half as long again as a power of two: beside the parts of an allreduce there is that of its
-// result.
+// Half as long again as a power of two, because a slot of an allreduce has a part for the result,
+// too, and calls of a power of two would just not fit.
 std::size_t slot_bytes_for(int ranks) {
   constexpr std::size_t kAll = std::size_t{6} << 20, kLeast = std::size_t{128} << 10,
                         kMost = std::size_t{3} << 19;

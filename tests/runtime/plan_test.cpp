@@ -1,4 +1,4 @@
-// What a plan decides about how bytes are written.
+// What a plan decides about how bytes are written, and what the planner tells it for that.
 #include "runtime/plan.hpp"
 
 #include <gtest/gtest.h>
@@ -6,6 +6,8 @@
 #include <algorithm>
 
 #include <sinew/algorithms.hpp>
+#include "runtime/planner.hpp"
+#include "transport/local/local.hpp"
 
 namespace sinew {
 namespace {
@@ -67,6 +69,26 @@ TEST(Plan, does_not_write_past_caches_where_it_reads_its_input) {
 TEST(Plan, does_not_write_past_caches_what_it_sends_or_adds_to) {
   for (const auto* name : {"ring", "recursive_doubling", "binomial"})
     EXPECT_FALSE(writes_past_caches(allreduce(name, 4, 64 * kMiB, false))) << name;
+}
+
+TEST(Plan, is_told_how_many_receive_as_much_nearby_and_whether_its_output_is_its_input) {
+  const auto hub = LocalHub::make(4, {}, 0, {0, 0, 0, 1});  // three ranks near one memory
+  const auto transport = hub->join(1);
+  const Options options{.algorithm = "direct"};
+  Planner planner(*transport, options);
+  std::vector<float> in(100), out(400);
+  const auto binding = [&](Collective collective, std::span<float> output) {
+    return planner
+        .plan({.collective = collective,
+               .input = in.data(),
+               .output = output.data(),
+               .count = in.size()})
+        .plan.binding();
+  };
+  EXPECT_EQ(binding(Collective::allgather, out).neighbours, 3);
+  EXPECT_EQ(binding(Collective::reduce, out).neighbours, 1) << "only the root receives";
+  EXPECT_TRUE(binding(Collective::allreduce, in).over_input);
+  EXPECT_FALSE(binding(Collective::allreduce, out).over_input);
 }
 
 }  // namespace

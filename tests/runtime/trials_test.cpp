@@ -332,6 +332,25 @@ TEST(Trials, unasked_are_of_every_way_to_move_bytes_between_processes) {
   EXPECT_TRUE(wrong.empty()) << wrong.front();
 }
 
+// Between two ranks all algorithms by messages are predicted to take the same for a broadcast.
+TEST(Trials, unasked_have_every_way_before_a_second_of_one) {
+  const auto wrong = test::fork_ranks(
+      2,
+      [](const test::Seat& seat) {
+        auto c = seat.join("all", trying(-1));
+        Ran ran;
+        c.observe(&ran);
+        std::vector<float> data(16'384, 1.0F);
+        for (int i = 0; i < kNeutralTrialCalls; ++i) c.broadcast(std::span(data), 0);
+        c.observe(nullptr);
+        const std::set<std::string> tried(ran.names.begin(), ran.names.end());
+        if (tried.size() != kMostTried || !tried.contains("direct") || !tried.contains("pull"))
+          seat.tell(fmt::format("tried {}", tried));
+      },
+      test::Medium::shm);
+  EXPECT_TRUE(wrong.empty()) << wrong.front();
+}
+
 TEST(Trials, have_nothing_to_do_where_there_is_one_rank_or_one_algorithm) {
   Ran ran;
   test::on_local(

@@ -348,9 +348,8 @@ void Plan::add_piece(const Step& step, std::uint32_t chunk, std::uint32_t count)
 bool Plan::writes_past_caches(const Step& step, const BoundStep& bound) const {
   const auto mine = binding_.output.total();
   const auto everybodys = mine * static_cast<std::uint64_t>(binding_.neighbours);
-  const bool stays_near = passes > 1 && schedule_.chunks[3] == 0;  // until it is sent on
-  if (step.dst.buf != Buf::output || step.op == Op::recv_reduce || stays_near ||
-      mine < kStreamingLeast || everybodys < kStreamingBytes)
+  if (step.dst.buf != Buf::output || step.op == Op::recv_reduce || mine < kStreamingLeast ||
+      everybodys < kStreamingBytes)
     return false;
   const auto meets = [&](const Chunks& chunks) {
     const bool lies_there =

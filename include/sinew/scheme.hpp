@@ -95,6 +95,9 @@ class ErrorFeedback {
   /// These elements were sent as they are. They become 0 when someone looks, at the latest in the
   /// next step, which passes by anyway.
   void take(std::span<const std::uint32_t> indices) noexcept;
+  /// The same by a bit for each element, 64 in a word, the first lowest: the caller writes all of
+  /// the words, and nothing else takes in this step.
+  [[nodiscard]] std::span<std::uint64_t> take_by_bits() noexcept;
   void commit();
 
   enum class Keep : std::uint8_t {

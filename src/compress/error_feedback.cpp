@@ -51,6 +51,11 @@ class Taken {
     any_ = any_ || !indices.empty();
     for (const auto index : indices) words_[index / 64] |= std::uint64_t{1} << index % 64;
   }
+  /// All of the words, for someone who writes each.
+  [[nodiscard]] std::span<std::uint64_t> to_write() noexcept {
+    any_ = true;
+    return words_;
+  }
   void forget() noexcept {
     if (std::exchange(any_, false)) std::fill(words_.begin(), words_.end(), 0);
   }
@@ -136,6 +141,10 @@ void ErrorFeedback::take(std::span<const std::uint32_t> indices) noexcept {
   pending_memory().taken.add(indices);
 }
 
+std::span<std::uint64_t> ErrorFeedback::take_by_bits() noexcept {
+  return pending_memory().taken.to_write();
+}
+
 void ErrorFeedback::commit() {
   if (!in_step_)
     throw Error(Errc::invalid_argument, "error feedback: commit() without a step; begin() first");
@@ -154,6 +163,7 @@ void ErrorFeedback::roll_back(Keep keep) {
 void ErrorFeedback::clear() {
   if (!kept_) kept_ = std::make_unique<Memory>(elements_);
   std::memset(kept_->buffer.data(), 0, elements_ * sizeof(float));
+  kept_->taken.forget();  // of what comes into its place nothing is gone
   in_step_ = false;
 }
 

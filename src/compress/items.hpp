@@ -64,6 +64,8 @@ class ItemReader {
     }
     read_rarity();
   }
+  /// After the item at index() many more of the usual kind, at least 0; it ends at one of them.
+  std::size_t read_many(std::uint32_t* indices) noexcept;
   void read_rarity();  // a long gap, the end, or what should not be
 
   const std::byte* values_ = nullptr;

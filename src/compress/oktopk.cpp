@@ -294,9 +294,7 @@ class OkTopk final : public Scheme {
           });
       return x.far->commit({result.indices, result.values});
     }
-    write_sparse(x.gradient, result, divisor);
-    settle(
-        chosen, indices, [&](auto sent) { x.feedback.take(sent); }, [](auto, auto) {});
+    write_sparse(x.gradient, result, divisor, {chosen.indices, x.feedback.take_by_bits()});
     x.feedback.commit();
   }
 

@@ -1,48 +1,26 @@
 #include "compress/owner_sum.hpp"
 
-#include <algorithm>
-
 namespace sinew {
-namespace {
-
-constexpr std::uint64_t kNone = ~std::uint64_t{0};
-
-}  // namespace
-
 void OwnerSum::add(std::span<ItemReader> lists, const Own& own) {
-  std::size_t most = own.items.indices.size();
-  for (const auto& list : lists) most += list.items();
+  std::size_t received = 0;
+  for (const auto& list : lists) received += list.items();
+  their_indices_.grow(received);
+  their_values_.grow(received);
+  terms_.clear();
+  auto* indices = their_indices_.data();
+  auto* values = their_values_.data();
+  for (auto& list : lists) {
+    if (terms_.size() == own.position) terms_.push_back(own.items);
+    list.read_rest(indices, values);
+    terms_.push_back({{indices, list.items()}, {values, list.items()}});
+    indices += list.items();
+    values += list.items();
+  }
+  if (terms_.size() == own.position) terms_.push_back(own.items);
+  const auto most = received + own.items.indices.size();
   indices_.grow(most + kSelectSlack);
   sums_.grow(most + kSelectSlack);
-  const ItemRoom room{indices_.data(), sums_.data(), most};
-  const auto before = lists.first(own.position), after = lists.subspan(own.position);
-  auto mine = own.items;
-  count_ = 0;
-  while (true) {
-    auto next = mine.indices.empty() ? kNone : std::uint64_t{mine.indices.front()};
-    for (const auto& list : lists) next = std::min(next, list.index());
-    if (next == kNone) return;
-    const auto begin = next / TouchedBlock::kElements * TouchedBlock::kElements;
-    add_block(before, begin);
-    std::size_t item = 0;
-    for (; item < mine.indices.size() && mine.indices[item] - begin < TouchedBlock::kElements;
-         ++item)
-      block_->add(mine.indices[item] - begin, mine.values[item]);
-    mine = {mine.indices.subspan(item), mine.values.subspan(item)};
-    add_block(after, begin);
-    count_ = take_touched(*block_, static_cast<std::uint32_t>(begin), room, count_);
-  }
-}
-
-void OwnerSum::add_block(std::span<ItemReader> lists, std::uint64_t begin) {
-  const auto end = begin + TouchedBlock::kElements;
-  for (auto& list : lists) {
-    if (list.index() >= end) continue;
-    ItemReader reader = list;  // a copy stays in registers
-    for (; reader.index() < end; reader.advance())
-      block_->add(reader.index() - begin, reader.value());
-    list = reader;
-  }
+  count_ = add_sparse(terms_, {indices_.data(), sums_.data(), most});
 }
 
 void OwnerSum::keep_largest(Magnitude least, std::uint64_t ties) {

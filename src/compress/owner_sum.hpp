@@ -2,8 +2,8 @@
 // the same bits wherever and however often it is made.
 #pragma once
 
-#include <memory>
 #include <span>
+#include <vector>
 
 #include "compress/items.hpp"
 #include "kernel/large_buffer.hpp"
@@ -11,8 +11,7 @@
 
 namespace sinew {
 
-/// Works through blocks of coordinates that stay in cache, and steps over empty ones: the cost
-/// follows the number of items, however wide the region.
+/// The cost follows the number of items, however wide the region.
 class OwnerSum {
  public:
   /// A list that never travelled, and how many of the others come before it.
@@ -33,10 +32,9 @@ class OwnerSum {
   void keep_largest(Magnitude least, std::uint64_t ties);
 
  private:
-  void add_block(std::span<ItemReader> lists, std::uint64_t begin);
-
-  // Zeros between blocks. Zero plus a value is that value: no item is a zero.
-  std::unique_ptr<TouchedBlock> block_ = std::make_unique<TouchedBlock>();
+  std::vector<SparseItems> terms_;
+  LargeBuffer<std::uint32_t> their_indices_;
+  LargeBuffer<float> their_values_;
   LargeBuffer<std::uint32_t> indices_{kSelectSlack};
   LargeBuffer<float> sums_{kSelectSlack};
   std::size_t count_ = 0;

@@ -19,12 +19,11 @@ namespace HWY_NAMESPACE {
 
 #if HWY_TARGET == HWY_SCALAR || HWY_TARGET == HWY_EMU128
 
-void write_vectors(std::span<float> vector, SparseItems items, float divisor, bool) {
-  write_sparse_scalar(vector, items, divisor);
+void write_vectors(std::span<float> vector, SparseItems items, float divisor, Common common, bool) {
+  write_sparse_scalar(vector, items, divisor, common);
 }
-std::size_t take_vectors(TouchedBlock& block, std::uint32_t first, ItemRoom room,
-                         std::size_t count) {
-  return take_touched_scalar(block, first, room, count);
+std::size_t add_vectors(std::span<SparseItems> lists, ItemRoom room) {
+  return add_sparse_scalar(lists, room);
 }
 
 #else
@@ -48,65 +47,143 @@ HWY_INLINE void emit(const float* staged, float* to, std::size_t elements, bool 
   for (; i < elements; ++i) to[i] = staged[i];
 }
 
+// Which of a few elements: a byte for each, because a bit would have to wait for the one set
+// before.
+template <std::size_t elements>
+struct Marks {
+  static constexpr std::size_t kWords = elements / 64;
+  static_assert(elements % 64 == 0);
+  alignas(64) std::uint8_t bytes[elements] = {};
+
+  /// Makes them bits, 64 in a word, and none is marked any more. `combine` is told 64 elements'
+  /// place and a vector of bytes at a time.
+  template <class Combine>
+  HWY_INLINE void move_to(std::uint64_t* words, std::size_t count, Combine combine) {
+    const hn::CappedTag<std::uint8_t, 64> d;
+    const std::size_t lanes = hn::Lanes(d);
+    for (std::size_t i = 0; i < count * 64; i += lanes) {
+      const auto marked = hn::Ne(combine(hn::Load(d, bytes + i), i), hn::Zero(d));
+      hn::StoreMaskBits(d, marked, reinterpret_cast<std::uint8_t*>(words) + i / 8);
+      hn::Store(hn::Zero(d), d, bytes + i);
+    }
+  }
+};
+
+// A part of the vector before it is written, zero where there is no item. Marks begin with the word
+// that holds the part's first element.
+struct Stage {
+  static constexpr std::size_t kElements = 2048;
+  alignas(64) float values[kElements] = {};
+  Marks<kElements + 64> items, others;
+  std::size_t begin = 0, end = 0;
+  std::size_t first = 0, last = 0;  // of the items
+};
+
 // Items are put into a small block of zeros, which is then written as a whole: every line of the
-// vector is written once, and none is read. Then they become zeros again.
-void write_vectors(std::span<float> vector, SparseItems items, float divisor, bool streaming) {
-  constexpr std::size_t kBlock = 2048;
-  alignas(64) float staged[kBlock] = {};
+// vector is written once, and none is read. Then they become zeros again. There are two blocks, and
+// the next one is filled before this one is written: stores leave the core in order, so that what
+// was put into a block just now would be seen by loads of whole vectors only once everything that
+// was written before has left, and core and memory would take turns.
+void write_vectors(std::span<float> vector, SparseItems items, float divisor, Common common,
+                   bool streaming) {
   float* const to = vector.data();
   const auto* const indices = items.indices.data();
   const auto* const values = items.values.data();
-  const std::size_t count = items.indices.size();
-  const auto misaligned = reinterpret_cast<std::uintptr_t>(to) / sizeof(float) % hn::Lanes(F{});
-  std::size_t end = misaligned == 0 ? 0 : std::min(vector.size(), hn::Lanes(F{}) - misaligned);
-  std::size_t item = 0;
-  for (std::size_t begin = 0; begin < vector.size(); begin = end) {
-    end = begin == 0 && end != 0 ? end : std::min(vector.size(), begin + kBlock);
-    const std::size_t first = item;
+  const auto* const others = common.indices.data();
+  const std::size_t count = items.indices.size(), other_count = common.indices.size();
+  const bool marks = !common.bits.empty();
+  std::size_t item = 0, other = 0;
+  const auto fill = [&](Stage& stage, std::size_t begin, std::size_t end) {
+    stage.begin = begin;
+    stage.end = end;
+    stage.first = item;
+    const auto base = begin / 64 * 64;
     for (; item < count && indices[item] < end; ++item)
-      staged[indices[item] - begin] = values[item] / divisor;
-    emit(staged, to + begin, end - begin, streaming);
-    for (std::size_t i = first; i < item; ++i) staged[indices[i] - begin] = 0;
+      stage.values[indices[item] - begin] = values[item] / divisor;
+    stage.last = item;
+    if (!marks) return;
+    for (std::size_t i = stage.first; i < item; ++i) stage.items.bytes[indices[i] - base] = 1;
+    for (; other < other_count && others[other] < end; ++other)
+      stage.others.bytes[others[other] - base] = 1;
+  };
+  const auto empty = [&](Stage& stage) {
+    emit(stage.values, to + stage.begin, stage.end - stage.begin, streaming);
+    for (std::size_t i = stage.first; i < stage.last; ++i)
+      stage.values[indices[i] - stage.begin] = 0;
+    if (!marks || stage.begin == stage.end) return;
+    auto* const bits = common.bits.data() + stage.begin / 64;
+    const std::uint64_t before = stage.begin % 64 == 0 ? 0 : *bits;
+    const auto words = (stage.end + 63) / 64 - stage.begin / 64;
+    stage.items.move_to(bits, words, [&](auto marked, std::size_t i) {
+      const hn::DFromV<decltype(marked)> d;
+      const auto also = hn::Load(d, stage.others.bytes + i);
+      hn::Store(hn::Zero(d), d, stage.others.bytes + i);
+      return hn::And(marked, also);
+    });
+    *bits |= before;
+  };
+
+  Stage stages[2];
+  const auto misaligned = reinterpret_cast<std::uintptr_t>(to) / sizeof(float) % hn::Lanes(F{});
+  const auto size = vector.size();
+  std::size_t end =
+      std::min(size, misaligned == 0 ? Stage::kElements : hn::Lanes(F{}) - misaligned);
+  fill(stages[0], 0, end);
+  int current = 0;
+  for (; end < size; current ^= 1) {
+    const auto next = std::min(size, end + Stage::kElements);
+    fill(stages[current ^ 1], end, next);
+    empty(stages[current]);
+    end = next;
   }
+  empty(stages[current]);
   if (streaming) hwy::FlushStream();
 }
 
-// Of 16 elements, those with a bit.
-HWY_INLINE std::size_t take_group(float* sums, std::uint16_t touched, std::uint32_t first,
-                                  ItemRoom room, std::size_t count) {
-  const F d;
-  const U du;
-  const std::uint64_t padded = touched;  // masks are loaded eight bytes at a time
-  const auto* const bits = reinterpret_cast<const std::uint8_t*>(&padded);
-  for (std::size_t i = 0; i < TouchedBlock::kGroup; i += hn::Lanes(d)) {
-    const auto taken = hn::LoadMaskBits(d, bits + i / 8);
-    const auto index = hn::Add(hn::Iota(du, 0), hn::Set(du, static_cast<std::uint32_t>(first + i)));
-    hn::StoreU(hn::Compress(hn::Load(d, sums + i), taken), d, room.values + count);
-    hn::StoreU(hn::Compress(index, hn::RebindMask(du, taken)), du, room.indices + count);
-    hn::Store(hn::Zero(d), d, sums + i);
-    count += hn::CountTrue(d, taken);
-  }
-  return count;
-}
-
-// A branch for each group would be mispredicted too often: those with a bit are found by vectors.
-std::size_t take_vectors(TouchedBlock& block, std::uint32_t first, ItemRoom room,
-                         std::size_t count) {
-  const hn::ScalableTag<std::uint16_t> d;
-  const std::size_t lanes = hn::Lanes(d);
-  for (std::size_t groups = 0; groups < TouchedBlock::kGroups; groups += lanes) {
-    const auto words = hn::Load(d, block.touched + groups);
-    std::uint64_t present = 0;
-    hn::StoreMaskBits(d, hn::Ne(words, hn::Zero(d)), reinterpret_cast<std::uint8_t*>(&present));
-    for (; present != 0; present &= present - 1) {
-      const auto group = groups + static_cast<std::size_t>(std::countr_zero(present));
-      const auto at = group * TouchedBlock::kGroup;
-      count = take_group(block.sums + at, block.touched[group],
-                         static_cast<std::uint32_t>(first + at), room, count);
+// Block by block of coordinates that stay in cache: which of them occur, how many come before each,
+// and then every item's sum is where it belongs, list after list. Nothing branches on how lists
+// interleave, and empty blocks are stepped over.
+std::size_t add_vectors(std::span<SparseItems> lists, ItemRoom room) {
+  constexpr std::size_t kBlock = 8192, kWords = kBlock / 64;
+  Marks<kBlock> marks;
+  std::uint64_t words[kWords];
+  std::uint32_t before[kWords];  // this word's elements: how many occur
+  constexpr auto as_it_is = [](auto marked, std::size_t) { return marked; };
+  std::size_t count = 0;
+  while (true) {
+    auto next = ~std::uint64_t{0};
+    for (const auto& list : lists)
+      if (!list.indices.empty()) next = std::min<std::uint64_t>(next, list.indices.front());
+    if (next == ~std::uint64_t{0}) return count;
+    const auto begin = next / kBlock * kBlock, end = begin + kBlock;
+    for (const auto& list : lists)
+      for (std::size_t i = 0; i < list.indices.size() && list.indices[i] < end; ++i)
+        marks.bytes[list.indices[i] - begin] = 1;
+    marks.move_to(words, kWords, as_it_is);
+    std::uint32_t found = 0;
+    for (std::size_t w = 0; w < kWords; ++w) {
+      before[w] = found;
+      found += static_cast<std::uint32_t>(std::popcount(words[w]));
     }
-    hn::Store(hn::Zero(d), d, block.touched + groups);
+    auto* const indices = room.indices + count;
+    auto* const sums = room.values + count;
+    std::fill_n(sums, found, 0.0F);
+    for (auto& list : lists) {
+      const auto* const from = list.indices.data();
+      const auto* const values = list.values.data();
+      const std::size_t all = list.indices.size();
+      std::size_t i = 0;
+      for (; i < all && from[i] < end; ++i) {
+        const auto at = from[i] - begin;
+        const auto smaller = words[at / 64] & ((std::uint64_t{1} << at % 64) - 1);
+        const auto place = before[at / 64] + static_cast<std::size_t>(std::popcount(smaller));
+        indices[place] = from[i];
+        sums[place] += values[i];
+      }
+      list = {list.indices.subspan(i), list.values.subspan(i)};
+    }
+    count += found;
   }
-  return count;
 }
 
 #endif
@@ -127,34 +204,48 @@ constexpr std::size_t kStreamingElements = std::size_t{1} << 20;
 }  // namespace
 
 HWY_EXPORT(write_vectors);
-HWY_EXPORT(take_vectors);
+HWY_EXPORT(add_vectors);
 
-void write_sparse(std::span<float> vector, SparseItems items, float divisor) noexcept {
+void write_sparse(std::span<float> vector, SparseItems items, float divisor,
+                  Common common) noexcept {
   const bool aligned = reinterpret_cast<std::uintptr_t>(vector.data()) % sizeof(float) == 0;
   HWY_DYNAMIC_DISPATCH(write_vectors)
-  (vector, items, divisor, aligned && vector.size() >= kStreamingElements);
+  (vector, items, divisor, common, aligned && vector.size() >= kStreamingElements);
 }
 
-std::size_t take_touched(TouchedBlock& block, std::uint32_t first, ItemRoom room,
-                         std::size_t count) noexcept {
-  return HWY_DYNAMIC_DISPATCH(take_vectors)(block, first, room, count);
+std::size_t add_sparse(std::span<SparseItems> lists, ItemRoom room) noexcept {
+  return HWY_DYNAMIC_DISPATCH(add_vectors)(lists, room);
 }
 
-void write_sparse_scalar(std::span<float> vector, SparseItems items, float divisor) noexcept {
+void write_sparse_scalar(std::span<float> vector, SparseItems items, float divisor,
+                         Common common) noexcept {
   std::fill(vector.begin(), vector.end(), 0.0F);
   for (std::size_t i = 0; i < items.indices.size(); ++i)
     vector[items.indices[i]] = items.values[i] / divisor;
+  if (common.bits.empty()) return;
+  std::fill(common.bits.begin(), common.bits.end(), 0);
+  std::size_t other = 0;
+  for (const auto index : items.indices) {
+    while (other < common.indices.size() && common.indices[other] < index) ++other;
+    if (other < common.indices.size() && common.indices[other] == index)
+      common.bits[index / 64] |= std::uint64_t{1} << index % 64;
+  }
 }
 
-std::size_t take_touched_scalar(TouchedBlock& block, std::uint32_t first, ItemRoom room,
-                                std::size_t count) noexcept {
-  for (std::size_t i = 0; i < TouchedBlock::kElements; ++i) {
-    if ((block.touched[i / TouchedBlock::kGroup] >> i % TouchedBlock::kGroup & 1) == 0) continue;
-    room.indices[count] = static_cast<std::uint32_t>(first + i);
-    room.values[count++] = std::exchange(block.sums[i], 0.0F);
+std::size_t add_sparse_scalar(std::span<SparseItems> lists, ItemRoom room) noexcept {
+  for (std::size_t count = 0;; ++count) {
+    auto next = ~std::uint64_t{0};
+    for (const auto& list : lists)
+      if (!list.indices.empty()) next = std::min<std::uint64_t>(next, list.indices.front());
+    if (next == ~std::uint64_t{0}) return count;
+    room.indices[count] = static_cast<std::uint32_t>(next);
+    room.values[count] = 0;
+    for (auto& list : lists) {
+      if (list.indices.empty() || list.indices.front() != next) continue;
+      room.values[count] += list.values.front();
+      list = {list.indices.subspan(1), list.values.subspan(1)};
+    }
   }
-  std::fill(std::begin(block.touched), std::end(block.touched), 0);
-  return count;
 }
 
 }  // namespace sinew

@@ -103,6 +103,29 @@ TEST(ErrorFeedback, other_buckets_of_the_same_tensors_keep_their_residuals) {
   EXPECT_EQ(kept(merged), (std::vector<float>{10, 11, 1, 2, 3, 4, 5}));
 }
 
+// What the replaced steps took must not be taken out of what was loaded.
+TEST(ErrorFeedback, loading_replaces_whatever_was_there) {
+  using Undo = ErrorFeedback::Undo;
+  State state;
+  state.put("residual/w", std::span<const float>(ramp(3, 7)));
+  for (const auto undo : {Undo::no, Undo::yes}) {
+    ErrorFeedback feedback({{"w", {3}}}, undo);
+    feedback.accumulate(ramp(3, 1));
+    feedback.take(std::vector<std::uint32_t>{0, 2});
+    feedback.commit();
+    feedback.load(state);
+    const auto sum = feedback.accumulate(ramp(3, 1));
+    EXPECT_EQ(std::vector<float>(sum.begin(), sum.end()), (std::vector<float>{8, 10, 12}));
+    for (const bool loads : {true, false}) {  // in the middle of a step, too
+      feedback.take(std::vector<std::uint32_t>{1});
+      if (loads) feedback.load(state);
+      if (!loads) feedback.clear();
+      EXPECT_EQ(kept(feedback), loads ? ramp(3, 7) : std::vector<float>(3, 0));
+      feedback.accumulate(ramp(3, 1));
+    }
+  }
+}
+
 TEST(ErrorFeedback, loading_what_does_not_fit_says_so_and_changes_nothing) {
   ErrorFeedback feedback({{"a", {2}}, {"b", {2}}});
   feedback.accumulate(ramp(4, 1));

@@ -3,8 +3,8 @@
 
 #include <gtest/gtest.h>
 
-#include <cstring>
-#include <memory>
+#include <algorithm>
+#include <iterator>
 #include <random>
 #include <vector>
 
@@ -24,8 +24,8 @@ struct Items {
   std::vector<float> values;
 };
 
-Items every(std::size_t elements, std::size_t apart) {
-  std::mt19937 random(3);
+Items every(std::size_t elements, std::size_t apart, unsigned seed = 3) {
+  std::mt19937 random(seed);
   Items items;
   for (std::size_t i = random() % (2 * apart); i < elements; i += 1 + random() % (2 * apart)) {
     items.indices.push_back(static_cast<std::uint32_t>(i));
@@ -51,30 +51,70 @@ TEST_P(Sparse, vectors_are_written_whole_and_nothing_beside_them) {
       }
 }
 
-TEST_P(Sparse, touched_elements_are_taken_in_order_zeros_too) {
-  for (const std::size_t apart : {1UL, 20UL, 3000UL}) {
-    const auto items = every(TouchedBlock::kElements, apart);
-    auto block = std::make_unique<TouchedBlock>();
-    for (std::size_t i = 0; i < items.indices.size(); ++i) {
-      block->add(items.indices[i], items.values[i]);
-      if (i % 5 == 0) block->add(items.indices[i], -items.values[i]);
-    }
-    auto same = std::make_unique<TouchedBlock>(*block);
-    std::vector<std::uint32_t> indices(items.indices.size() + 3 + kSelectSlack), expected = indices;
-    std::vector<float> values(indices.size()), expected_values = values;
-    const auto count = take_touched(*block, 70000, {indices.data(), values.data(), 0}, 3);
-    ASSERT_EQ(count, items.indices.size() + 3);
-    ASSERT_EQ(take_touched_scalar(*same, 70000, {expected.data(), expected_values.data(), 0}, 3),
-              count);
-    indices.resize(count);
-    values.resize(count);
-    expected.resize(count);
-    expected_values.resize(count);
-    EXPECT_EQ(indices, expected);
-    EXPECT_EQ(values, expected_values);
-    EXPECT_EQ(std::memcmp(block.get(), std::make_unique<TouchedBlock>().get(), sizeof *block), 0);
-    EXPECT_EQ(std::memcmp(same.get(), block.get(), sizeof *block), 0);
-  }
+TEST_P(Sparse, indices_in_common_are_marked_all_words_and_none_beside_them) {
+  constexpr std::uint64_t kOld = 0x5A5A'5A5A'5A5A'5A5A;
+  for (const std::size_t elements : {0UL, 1UL, 63UL, 64UL, 2049UL, 4095UL, 100001UL})
+    for (const std::size_t shift : {0UL, 1UL, 15UL})
+      for (const std::size_t apart : {1UL, 3UL, 50UL}) {
+        const auto items = every(elements, apart, 3), others = every(elements, 2, 4);
+        std::vector<float> memory(elements + shift), expected(elements);
+        std::vector<std::uint64_t> bits((elements + 63) / 64 + 1, kOld), expected_bits = bits;
+        const auto asked = [&](auto& words) {
+          return Common{others.indices, std::span(words).first(words.size() - 1)};
+        };
+        write_sparse({memory.data() + shift, elements}, {items.indices, items.values}, 1,
+                     asked(bits));
+        write_sparse_scalar(expected, {items.indices, items.values}, 1, asked(expected_bits));
+        ASSERT_TRUE(std::equal(expected.begin(), expected.end(), memory.data() + shift));
+        ASSERT_EQ(bits, expected_bits) << elements << ' ' << shift << ' ' << apart;
+        ASSERT_EQ(bits.back(), kOld);
+        std::vector<std::uint32_t> both, marked;
+        std::set_intersection(items.indices.begin(), items.indices.end(), others.indices.begin(),
+                              others.indices.end(), std::back_inserter(both));
+        for (std::uint32_t i = 0; i < elements; ++i)
+          if ((bits[i / 64] >> i % 64 & 1) != 0) marked.push_back(i);
+        ASSERT_EQ(marked, both);
+      }
+}
+
+TEST_P(Sparse, lists_add_up_in_their_order_and_a_sum_of_zero_stays) {
+  for (const std::size_t elements : {0UL, 1UL, 64UL, 8191UL, 8193UL, 100000UL})
+    for (const std::size_t apart : {1UL, 20UL, 3000UL})
+      for (const std::size_t count : {0UL, 1UL, 2UL, 5UL}) {
+        std::vector<Items> items;
+        for (unsigned list = 0; list < count; ++list) {
+          items.push_back(every(elements, apart, list));
+          // Sums depend on their order, and some are zero.
+          for (auto& value : items.back().values) value *= list == 1 ? 1e7F : 1.1F;
+          if (list == 2) {
+            items[2] = items[0];
+            for (auto& value : items[2].values) value = -value;
+          }
+        }
+        std::vector<SparseItems> lists(items.size());
+        std::size_t all = 0;
+        for (const auto& list : items) all += list.indices.size();
+        const auto add = [&](auto function, Items& sums) {
+          for (std::size_t i = 0; i < items.size(); ++i)
+            lists[i] = {items[i].indices, items[i].values};
+          sums = {std::vector<std::uint32_t>(all), std::vector<float>(all)};
+          const auto found = function(lists, {sums.indices.data(), sums.values.data(), all});
+          sums.indices.resize(found);
+          sums.values.resize(found);
+          for (const auto& list : lists) ASSERT_TRUE(list.indices.empty());
+        };
+        Items sums, expected;
+        add(add_sparse, sums);
+        add(add_sparse_scalar, expected);
+        ASSERT_EQ(sums.indices, expected.indices) << elements << ' ' << apart << ' ' << count;
+        ASSERT_EQ(sums.values, expected.values) << elements << ' ' << apart << ' ' << count;
+        std::vector<float> dense(elements);
+        for (const auto& list : items)
+          for (std::size_t i = 0; i < list.indices.size(); ++i)
+            dense[list.indices[i]] += list.values[i];
+        for (std::size_t i = 0; i < sums.indices.size(); ++i)
+          ASSERT_EQ(dense[sums.indices[i]], sums.values[i]);
+      }
 }
 
 INSTANTIATE_TEST_SUITE_P(Levels, Sparse,

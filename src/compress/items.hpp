@@ -12,11 +12,13 @@
 #include <cstring>
 #include <span>
 
+#include "kernel/gaps.hpp"
+
 namespace sinew {
 
 /// Every message takes at most this.
 constexpr std::size_t most_item_bytes(std::size_t items) noexcept {
-  return sizeof(std::uint32_t) + items * (sizeof(float) + 5);
+  return sizeof(std::uint32_t) + items * (sizeof(float) + kMostGapBytes);
 }
 
 /// `bytes`, unless they are more than `most`: then throws Error{invalid_argument} that names
@@ -64,8 +66,6 @@ class ItemReader {
     }
     read_rarity();
   }
-  /// After the item at index() many more of the usual kind, at least 0; it ends at one of them.
-  std::size_t read_many(std::uint32_t* indices) noexcept;
   void read_rarity();  // a long gap, the end, or what should not be
 
   const std::byte* values_ = nullptr;

@@ -19,8 +19,8 @@ namespace HWY_NAMESPACE {
 
 #if HWY_TARGET == HWY_SCALAR || HWY_TARGET == HWY_EMU128
 
-void write_vectors(std::span<float> vector, SparseItems items, float divisor, Common common, bool) {
-  write_sparse_scalar(vector, items, divisor, common);
+void write_vectors(std::span<float> vector, SparseItems items, float divisor, NotZero asked, bool) {
+  write_sparse_scalar(vector, items, divisor, asked);
 }
 std::size_t add_vectors(std::span<SparseItems> lists, ItemRoom room) {
   return add_sparse_scalar(lists, room);
@@ -47,34 +47,10 @@ HWY_INLINE void emit(const float* staged, float* to, std::size_t elements, bool 
   for (; i < elements; ++i) to[i] = staged[i];
 }
 
-// Which of a few elements: a byte for each, because a bit would have to wait for the one set
-// before.
-template <std::size_t elements>
-struct Marks {
-  static constexpr std::size_t kWords = elements / 64;
-  static_assert(elements % 64 == 0);
-  alignas(64) std::uint8_t bytes[elements] = {};
-
-  /// Makes them bits, 64 in a word, and none is marked any more. `combine` is told 64 elements'
-  /// place and a vector of bytes at a time.
-  template <class Combine>
-  HWY_INLINE void move_to(std::uint64_t* words, std::size_t count, Combine combine) {
-    const hn::CappedTag<std::uint8_t, 64> d;
-    const std::size_t lanes = hn::Lanes(d);
-    for (std::size_t i = 0; i < count * 64; i += lanes) {
-      const auto marked = hn::Ne(combine(hn::Load(d, bytes + i), i), hn::Zero(d));
-      hn::StoreMaskBits(d, marked, reinterpret_cast<std::uint8_t*>(words) + i / 8);
-      hn::Store(hn::Zero(d), d, bytes + i);
-    }
-  }
-};
-
-// A part of the vector before it is written, zero where there is no item. Marks begin with the word
-// that holds the part's first element.
+// A part of the vector before it is written, zero where there is no item.
 struct Stage {
   static constexpr std::size_t kElements = 2048;
   alignas(64) float values[kElements] = {};
-  Marks<kElements + 64> items, others;
   std::size_t begin = 0, end = 0;
   std::size_t first = 0, last = 0;  // of the items
 };
@@ -84,43 +60,34 @@ struct Stage {
 // the next one is filled before this one is written: stores leave the core in order, so that what
 // was put into a block just now would be seen by loads of whole vectors only once everything that
 // was written before has left, and core and memory would take turns.
-void write_vectors(std::span<float> vector, SparseItems items, float divisor, Common common,
+void write_vectors(std::span<float> vector, SparseItems items, float divisor, NotZero asked,
                    bool streaming) {
   float* const to = vector.data();
   const auto* const indices = items.indices.data();
   const auto* const values = items.values.data();
-  const auto* const others = common.indices.data();
-  const std::size_t count = items.indices.size(), other_count = common.indices.size();
-  const bool marks = !common.bits.empty();
+  const auto* const others = asked.indices.data();
+  auto* const bits = asked.bits.data();
+  const std::size_t count = items.indices.size(), other_count = asked.indices.size();
   std::size_t item = 0, other = 0;
   const auto fill = [&](Stage& stage, std::size_t begin, std::size_t end) {
     stage.begin = begin;
     stage.end = end;
     stage.first = item;
-    const auto base = begin / 64 * 64;
     for (; item < count && indices[item] < end; ++item)
       stage.values[indices[item] - begin] = values[item] / divisor;
     stage.last = item;
-    if (!marks) return;
-    for (std::size_t i = stage.first; i < item; ++i) stage.items.bytes[indices[i] - base] = 1;
-    for (; other < other_count && others[other] < end; ++other)
-      stage.others.bytes[others[other] - base] = 1;
+    if (asked.bits.empty()) return;
+    // A word that the last block shares with this one has been begun there.
+    std::fill(bits + (begin + 63) / 64, bits + (end + 63) / 64, 0);
+    for (; other < other_count && others[other] < end; ++other) {
+      const auto value = stage.values[others[other] - begin];
+      bits[others[other] / 64] |= std::uint64_t{magnitude(value) != 0} << others[other] % 64;
+    }
   };
   const auto empty = [&](Stage& stage) {
     emit(stage.values, to + stage.begin, stage.end - stage.begin, streaming);
     for (std::size_t i = stage.first; i < stage.last; ++i)
       stage.values[indices[i] - stage.begin] = 0;
-    if (!marks || stage.begin == stage.end) return;
-    auto* const bits = common.bits.data() + stage.begin / 64;
-    const std::uint64_t before = stage.begin % 64 == 0 ? 0 : *bits;
-    const auto words = (stage.end + 63) / 64 - stage.begin / 64;
-    stage.items.move_to(bits, words, [&](auto marked, std::size_t i) {
-      const hn::DFromV<decltype(marked)> d;
-      const auto also = hn::Load(d, stage.others.bytes + i);
-      hn::Store(hn::Zero(d), d, stage.others.bytes + i);
-      return hn::And(marked, also);
-    });
-    *bits |= before;
   };
 
   Stage stages[2];
@@ -140,15 +107,34 @@ void write_vectors(std::span<float> vector, SparseItems items, float divisor, Co
   if (streaming) hwy::FlushStream();
 }
 
+// Which of a few elements: a byte for each, because a bit would have to wait for the one set
+// before.
+template <std::size_t elements>
+struct Marks {
+  static constexpr std::size_t kWords = elements / 64;
+  static_assert(elements % 64 == 0);
+  alignas(64) std::uint8_t bytes[elements] = {};
+
+  /// Makes them bits, 64 in a word, and none is marked any more.
+  HWY_INLINE void move_to(std::uint64_t* words) {
+    const hn::CappedTag<std::uint8_t, 64> d;
+    const std::size_t lanes = hn::Lanes(d);
+    for (std::size_t i = 0; i < elements; i += lanes) {
+      const auto marked = hn::Ne(hn::Load(d, bytes + i), hn::Zero(d));
+      hn::StoreMaskBits(d, marked, reinterpret_cast<std::uint8_t*>(words) + i / 8);
+      hn::Store(hn::Zero(d), d, bytes + i);
+    }
+  }
+};
+
 // Block by block of coordinates that stay in cache: which of them occur, how many come before each,
 // and then every item's sum is where it belongs, list after list. Nothing branches on how lists
 // interleave, and empty blocks are stepped over.
 std::size_t add_vectors(std::span<SparseItems> lists, ItemRoom room) {
-  constexpr std::size_t kBlock = 8192, kWords = kBlock / 64;
+  constexpr std::size_t kBlock = 8192, kWords = Marks<kBlock>::kWords;
   Marks<kBlock> marks;
   std::uint64_t words[kWords];
   std::uint32_t before[kWords];  // this word's elements: how many occur
-  constexpr auto as_it_is = [](auto marked, std::size_t) { return marked; };
   std::size_t count = 0;
   while (true) {
     auto next = ~std::uint64_t{0};
@@ -159,7 +145,7 @@ std::size_t add_vectors(std::span<SparseItems> lists, ItemRoom room) {
     for (const auto& list : lists)
       for (std::size_t i = 0; i < list.indices.size() && list.indices[i] < end; ++i)
         marks.bytes[list.indices[i] - begin] = 1;
-    marks.move_to(words, kWords, as_it_is);
+    marks.move_to(words);
     std::uint32_t found = 0;
     for (std::size_t w = 0; w < kWords; ++w) {
       before[w] = found;
@@ -207,10 +193,10 @@ HWY_EXPORT(write_vectors);
 HWY_EXPORT(add_vectors);
 
 void write_sparse(std::span<float> vector, SparseItems items, float divisor,
-                  Common common) noexcept {
+                  NotZero asked) noexcept {
   const bool aligned = reinterpret_cast<std::uintptr_t>(vector.data()) % sizeof(float) == 0;
   HWY_DYNAMIC_DISPATCH(write_vectors)
-  (vector, items, divisor, common, aligned && vector.size() >= kStreamingElements);
+  (vector, items, divisor, asked, aligned && vector.size() >= kStreamingElements);
 }
 
 std::size_t add_sparse(std::span<SparseItems> lists, ItemRoom room) noexcept {
@@ -218,18 +204,14 @@ std::size_t add_sparse(std::span<SparseItems> lists, ItemRoom room) noexcept {
 }
 
 void write_sparse_scalar(std::span<float> vector, SparseItems items, float divisor,
-                         Common common) noexcept {
+                         NotZero asked) noexcept {
   std::fill(vector.begin(), vector.end(), 0.0F);
   for (std::size_t i = 0; i < items.indices.size(); ++i)
     vector[items.indices[i]] = items.values[i] / divisor;
-  if (common.bits.empty()) return;
-  std::fill(common.bits.begin(), common.bits.end(), 0);
-  std::size_t other = 0;
-  for (const auto index : items.indices) {
-    while (other < common.indices.size() && common.indices[other] < index) ++other;
-    if (other < common.indices.size() && common.indices[other] == index)
-      common.bits[index / 64] |= std::uint64_t{1} << index % 64;
-  }
+  if (asked.bits.empty()) return;
+  std::fill(asked.bits.begin(), asked.bits.end(), 0);
+  for (const auto index : asked.indices)
+    if (magnitude(vector[index]) != 0) asked.bits[index / 64] |= std::uint64_t{1} << index % 64;
 }
 
 std::size_t add_sparse_scalar(std::span<SparseItems> lists, ItemRoom room) noexcept {

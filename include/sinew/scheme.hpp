@@ -279,16 +279,18 @@ class Exchange {
                 .output = theirs.data(),
                 .count = mine.size() / static_cast<std::size_t>(size())});
   }
+  /// `likely_bytes`: as in CallOptions.
   template <Element T>
   void alltoallv(std::string_view phase, std::span<const T> mine,
                  std::span<const std::size_t> counts, std::span<T> theirs,
-                 std::span<const std::size_t> their_counts) {
+                 std::span<const std::size_t> their_counts, std::uint64_t likely_bytes = 0) {
     run(phase, {.collective = Collective::alltoall,
                 .dtype = DTypeOf<T>::value,
                 .input = mine.data(),
                 .output = theirs.data(),
                 .counts = counts,
-                .recv_counts = their_counts});
+                .recv_counts = their_counts,
+                .options = {.likely_bytes = likely_bytes}});
   }
   /// A message to one rank; its bytes count under `phase` too. Who sends and who receives, and how
   /// much, must be known to both.

@@ -53,7 +53,7 @@ std::optional<double> median_ratio(const bench::Result& result, std::string_view
 BenchRow make_row(const BenchOptions& o, const bench::Result& result, const std::string& contender,
                   const std::string& algorithm, const std::vector<std::string>& peers) {
   BenchRow row;
-  const auto call = call_for(result.what, result.ranks);
+  const auto mine = from_options(result.what.options);
   row.collective = bench::name(result.what.collective);
   row.algorithm = algorithm;
   row.transport = o.setup.emulation ? "emulated" : o.setup.transport;
@@ -63,8 +63,8 @@ BenchRow make_row(const BenchOptions& o, const bench::Result& result, const std:
   row.root = o.root;
   row.bytes = result.what.bytes;
   row.count = result.what.bytes / result.what.element_bytes;
-  row.dtype = call.dtype;
-  row.op = call.op;
+  row.dtype = mine.dtype;
+  row.op = mine.op;
   row.in_place = result.what.in_place;
   if (const auto times = bench::over_rounds(result, contender)) row.ours = *times;
   row.wrong = bench::wrong_elements(result, contender);

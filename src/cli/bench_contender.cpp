@@ -58,6 +58,42 @@ void put(DType dtype, std::byte* at, int value) {
   }
 }
 
+// What a call with parts of different sizes points to.
+struct Parts {
+  std::vector<std::size_t> counts, recv_counts;
+};
+
+// The call for a case, without buffers.
+Call call_for(const bench::Case& what, int rank, int ranks, Parts& parts) {
+  const auto mine = from_options(what.options);
+  Call call;
+  call.collective = collective_of(what.collective);
+  call.dtype = mine.dtype;
+  call.op = mine.op;
+  call.root = what.root;
+  const bool whole = call.collective == Collective::allreduce ||
+                     call.collective == Collective::reduce ||
+                     call.collective == Collective::broadcast;
+  call.count = whole ? what.bytes / what.element_bytes : bench::elements_per_rank(what, ranks);
+  if (call.collective == Collective::barrier) call.count = 0;
+  parts = {};
+  if (what.collective == bench::Collective::allgatherv) {
+    parts.counts.assign(what.counts.begin(), what.counts.end());
+    call.count = parts.counts[static_cast<std::size_t>(rank)];
+    call.counts = parts.counts;
+  }
+  if (what.collective == bench::Collective::alltoallv) {
+    for (int peer = 0; peer < ranks; ++peer) {
+      parts.counts.push_back(bench::pair_elements(what, rank, peer, ranks));
+      parts.recv_counts.push_back(bench::pair_elements(what, peer, rank, ranks));
+    }
+    call.counts = parts.counts;
+    call.recv_counts = parts.recv_counts;
+    call.options.likely_bytes = what.bytes;
+  }
+  return call;
+}
+
 class SinewContender final : public bench::Contender {
  public:
   SinewContender(Communicator communicator, const BenchSetup& setup)
@@ -69,7 +105,8 @@ class SinewContender final : public bench::Contender {
   bool supports(const Case& what) override {
     const auto wanted = algorithm_for(from_options(what.options));
     if (wanted.empty()) return true;
-    auto call = call_for(what, communicator_.size());
+    Parts parts;
+    const auto call = call_for(what, communicator_.rank(), communicator_.size(), parts);
     // There are no buffers yet that `shared` could find to be shared.
     for (const auto& candidate : communicator_.explain(call))
       if (candidate.algorithm == wanted)
@@ -94,9 +131,7 @@ class SinewContender final : public bench::Contender {
 
   void prepare(const Case& what, const Buffers& buffers) override {
     what_ = from_options(what.options);
-    parts_.clear();
-    recv_parts_.clear();
-    call_ = call_for(what, communicator_.size());
+    call_ = call_for(what, communicator_.rank(), communicator_.size(), parts_);
     running_ = algorithm_for(what_);  // the call keeps a view of it
     call_.options.algorithm = running_;
     call_.input = what.in_place || what.collective == bench::Collective::broadcast
@@ -104,21 +139,6 @@ class SinewContender final : public bench::Contender {
                       : buffers.input.data();
     call_.output = buffers.output.data();
     if (what.collective == bench::Collective::broadcast) call_.input = call_.output;
-    if (what.collective == bench::Collective::allgatherv) {
-      parts_.assign(what.counts.begin(), what.counts.end());
-      call_.count = parts_[static_cast<std::size_t>(communicator_.rank())];
-      call_.counts = parts_;
-    }
-    if (what.collective == bench::Collective::alltoallv) {
-      for (int peer = 0; peer < communicator_.size(); ++peer) {
-        parts_.push_back(
-            bench::pair_elements(what, communicator_.rank(), peer, communicator_.size()));
-        recv_parts_.push_back(
-            bench::pair_elements(what, peer, communicator_.rank(), communicator_.size()));
-      }
-      call_.counts = parts_;
-      call_.recv_counts = recv_parts_;
-    }
     finish_trial();
   }
 
@@ -192,7 +212,7 @@ class SinewContender final : public bench::Contender {
   bool installed_ = false;  // a schedule of the user's
   BenchCase what_;
   Call call_;
-  std::vector<std::size_t> parts_, recv_parts_;
+  Parts parts_;
   std::map<std::byte*, SharedBuffer> buffers_;
 };
 
@@ -340,21 +360,6 @@ Collective collective_of(bench::Collective collective) {
   return parse_collective(bench::name(collective));
 }
 
-Call call_for(const bench::Case& what, int ranks) {
-  const auto mine = from_options(what.options);
-  Call call;
-  call.collective = collective_of(what.collective);
-  call.dtype = mine.dtype;
-  call.op = mine.op;
-  call.root = what.root;
-  const bool whole = call.collective == Collective::allreduce ||
-                     call.collective == Collective::reduce ||
-                     call.collective == Collective::broadcast;
-  call.count = whole ? what.bytes / what.element_bytes : bench::elements_per_rank(what, ranks);
-  if (call.collective == Collective::barrier) call.count = 0;
-  return call;
-}
-
 std::vector<Candidate> candidates_for(const bench::Case& what, int ranks, const BenchSetup& setup) {
   // A group of threads stands for the ranks: the choice depends on nothing that differs there.
   std::vector<int> domains;
@@ -369,7 +374,8 @@ std::vector<Candidate> candidates_for(const bench::Case& what, int ranks, const 
     transport = std::make_unique<AsMessages>(setup, std::move(transport));
   const Communicator one(setup.emulation.over(std::move(transport), setup.emulation.links()),
                          options_for(setup));
-  return one.explain(call_for(what, ranks));
+  Parts parts;
+  return one.explain(call_for(what, 0, ranks, parts));
 }
 
 void bind_to_core(int rank) {

@@ -65,9 +65,6 @@ void serve_as_sinew(bench::Control& control, std::unique_ptr<Transport> transpor
 /// The `rank`-th processor this process may use, for itself alone.
 void bind_to_core(int rank);
 
-/// The call a contender makes for a case, without pointers.
-Call call_for(const bench::Case& what, int ranks);
-
 /// What ranks tell of the trial of a case once it is over: its algorithms, the winner first.
 struct TrialRemark {
   struct Side {

@@ -239,7 +239,7 @@ constexpr std::array kAlgorithms = std::to_array<Algorithm>({
      "everyone reads its part of everyone's memory",
      alltoall_pull,
      where_ranks_pull,
-     {.rank_order = true, .in_place = false, .ragged = false}},
+     {.rank_order = true, .in_place = false}},
     {scatter,
      "binomial",
      "down a binomial tree, halving the load",

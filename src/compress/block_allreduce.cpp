@@ -71,7 +71,7 @@ bool BlockAllreduce::run(Exchange& x, std::span<const float> input, std::span<fl
     encode(input, key);
   }
   x.alltoallv("split", std::span<const std::uint8_t>(as_u8(outgoing_, offsets_.back())), sizes_,
-              as_u8(incoming_, sizes_[me_] * ranks_), my_sizes_);
+              as_u8(incoming_, sizes_[me_] * ranks_), my_sizes_, offsets_.back());
   {
     const auto timed = x.time(Part::reduce);
     add_up(~key);

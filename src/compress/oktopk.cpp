@@ -131,9 +131,12 @@ class OkTopk final : public Scheme {
     for (std::size_t rank = 0; rank < ranks_; ++rank)
       their_sizes_[rank] = checked_bytes(all_words_[rank] >> 1, most, static_cast<int>(rank));
     x.alltoallv("split", outgoing_.first(sum_of(sizes_)), sizes_,
-                incoming_.room(sum_of(their_sizes_)), their_sizes_);
+                incoming_.room(sum_of(their_sizes_)), their_sizes_, likely_bytes());
     return true;
   }
+
+  // Of all of a rank's items.
+  [[nodiscard]] std::uint64_t likely_bytes() const { return target_ * (sizeof(float) + 1); }
 
   void encode_regions(Exchange& x, const TopK::Chosen& chosen) {
     const auto timed = x.time(Part::encode);
@@ -253,8 +256,8 @@ class OkTopk final : public Scheme {
       most += message;
     }
     const std::uint64_t mine = sum_of(their_sizes_);
-    x.alltoallv("balance", outgoing_.first(sum_of(sizes_)), sizes_, block_.room(mine),
-                their_sizes_);
+    x.alltoallv("balance", outgoing_.first(sum_of(sizes_)), sizes_, block_.room(mine), their_sizes_,
+                likely_bytes());
     x.allgather("counts", std::span(&mine, 1), std::span(all_words_));
     for (std::size_t rank = 0; rank < ranks_; ++rank)
       sizes_[rank] = checked_bytes(all_words_[rank], most, static_cast<int>(rank));

@@ -76,6 +76,18 @@ HWY_INLINE std::uint64_t bits_of(M mask) {
   return bits;
 }
 
+/// In two loops: the first is one of vectors.
+HWY_NOINLINE void count_items(Histogram histogram, const float* values, std::size_t items) {
+  const auto from = hn::Set(I{}, static_cast<std::int32_t>(histogram.from));
+  const auto last = hn::Set(I{}, static_cast<std::int32_t>(histogram.bins.size() - 1));
+  std::int32_t bins[kSelectSlack];
+  for (std::size_t i = 0; i < items; i += hn::Lanes(I{})) {
+    const auto above = hn::Sub(magnitudes(hn::LoadU(F{}, values + i)), from);
+    hn::StoreU(hn::Min(hn::ShiftRightSame(above, histogram.shift), last), I{}, bins + i);
+  }
+  for (std::size_t i = 0; i < items; ++i) ++histogram.bins[static_cast<std::size_t>(bins[i])];
+}
+
 /// `load` gives a vector, `at` one element of it again; `after` is told which items a block gave,
 /// if all of them are there. A group's few elements are stored one by
 /// one and always as many, those that were not selected to be overwritten by the next: neither a
@@ -116,7 +128,10 @@ HWY_INLINE std::size_t select_blocks(std::size_t elements, Magnitude least, Item
         count = append(v3, m3, i + 3 * lanes, room, count);
       }
     }
-    if (count <= room.capacity) after(before, count);
+    if (count > room.capacity) continue;
+    if (!room.histogram.bins.empty())
+      count_items(room.histogram, room.values + before, count - before);
+    after(before, count);
   }
   found = count;
   return whole;

@@ -5,6 +5,7 @@
 // values, with infinity above all numbers and NaN above infinity. So neither can hide.
 #pragma once
 
+#include <algorithm>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
@@ -22,12 +23,25 @@ inline Magnitude magnitude(float value) noexcept {
   return std::bit_cast<std::uint32_t>(value) & 0x7FFF'FFFFU;
 }
 
+/// A histogram of magnitudes: in bin b those whose (magnitude - from) >> shift is b, larger ones in
+/// the last.
+struct Histogram {
+  std::span<std::uint32_t> bins;  // empty: nobody asks
+  Magnitude from = 0;
+  int shift = 0;
+  void count(Magnitude magnitude) const noexcept {
+    ++bins[std::min<std::size_t>((magnitude - from) >> shift, bins.size() - 1)];
+  }
+};
+
 /// Where selected elements go: ascending indices, and their values. Both have room for
-/// `capacity` + kSelectSlack.
+/// `capacity` + kSelectSlack. Those that do not fit are not in the histogram, either; it does not
+/// begin above the least that is selected.
 struct ItemRoom {
   std::uint32_t* indices = nullptr;
   float* values = nullptr;
   std::size_t capacity = 0;
+  Histogram histogram = {};
 };
 /// Loops look for room once a block, and store whole vectors.
 inline constexpr std::size_t kSelectSlack = 2048 + 64;
@@ -39,6 +53,7 @@ inline void append_if(float value, std::size_t index, Magnitude floor, ItemRoom 
   if (count < room.capacity) {
     room.indices[count] = static_cast<std::uint32_t>(index);
     room.values[count] = value;
+    if (!room.histogram.bins.empty()) room.histogram.count(magnitude(value));
   }
   ++count;
 }

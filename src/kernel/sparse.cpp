@@ -19,7 +19,7 @@ namespace HWY_NAMESPACE {
 
 #if HWY_TARGET == HWY_SCALAR || HWY_TARGET == HWY_EMU128
 
-void write_vectors(std::span<float> vector, SparseItems items, float divisor, NotZero asked, bool) {
+void write_vectors(std::span<float> vector, SparseItems items, float divisor, Common asked, bool) {
   write_sparse_scalar(vector, items, divisor, asked);
 }
 std::size_t add_vectors(std::span<SparseItems> lists, ItemRoom room) {
@@ -38,16 +38,17 @@ HWY_INLINE void emit(const float* staged, float* to, std::size_t elements, bool 
   const std::size_t lanes = hn::Lanes(d);
   std::size_t i = 0;
   for (; i + lanes <= elements; i += lanes) {
-    const auto values = hn::Load(d, staged + i);
+    const auto values = hn::Add(hn::Load(d, staged + i), hn::Zero(d));  // -0 becomes 0
     if (streaming)
       hn::Stream(values, d, to + i);
     else
       hn::StoreU(values, d, to + i);
   }
-  for (; i < elements; ++i) to[i] = staged[i];
+  for (; i < elements; ++i) to[i] = staged[i] + 0.0F;
 }
 
-// A part of the vector before it is written, zero where there is no item.
+// A part of the vector before it is written. Where there is no item is 0; where an item is zero is
+// -0, so that its value alone says whether it is there.
 struct Stage {
   static constexpr std::size_t kElements = 2048;
   alignas(64) float values[kElements] = {};
@@ -60,7 +61,7 @@ struct Stage {
 // the next one is filled before this one is written: stores leave the core in order, so that what
 // was put into a block just now would be seen by loads of whole vectors only once everything that
 // was written before has left, and core and memory would take turns.
-void write_vectors(std::span<float> vector, SparseItems items, float divisor, NotZero asked,
+void write_vectors(std::span<float> vector, SparseItems items, float divisor, Common asked,
                    bool streaming) {
   float* const to = vector.data();
   const auto* const indices = items.indices.data();
@@ -73,15 +74,17 @@ void write_vectors(std::span<float> vector, SparseItems items, float divisor, No
     stage.begin = begin;
     stage.end = end;
     stage.first = item;
-    for (; item < count && indices[item] < end; ++item)
-      stage.values[indices[item] - begin] = values[item] / divisor;
+    for (; item < count && indices[item] < end; ++item) {
+      const float value = values[item] / divisor;
+      stage.values[indices[item] - begin] = value == 0 ? -0.0F : value;
+    }
     stage.last = item;
     if (asked.bits.empty()) return;
     // A word that the last block shares with this one has been begun there.
     std::fill(bits + (begin + 63) / 64, bits + (end + 63) / 64, 0);
     for (; other < other_count && others[other] < end; ++other) {
-      const auto value = stage.values[others[other] - begin];
-      bits[others[other] / 64] |= std::uint64_t{magnitude(value) != 0} << others[other] % 64;
+      const auto value = std::bit_cast<std::uint32_t>(stage.values[others[other] - begin]);
+      bits[others[other] / 64] |= std::uint64_t{value != 0} << others[other] % 64;
     }
   };
   const auto empty = [&](Stage& stage) {
@@ -193,7 +196,7 @@ HWY_EXPORT(write_vectors);
 HWY_EXPORT(add_vectors);
 
 void write_sparse(std::span<float> vector, SparseItems items, float divisor,
-                  NotZero asked) noexcept {
+                  Common asked) noexcept {
   const bool aligned = reinterpret_cast<std::uintptr_t>(vector.data()) % sizeof(float) == 0;
   HWY_DYNAMIC_DISPATCH(write_vectors)
   (vector, items, divisor, asked, aligned && vector.size() >= kStreamingElements);
@@ -204,14 +207,15 @@ std::size_t add_sparse(std::span<SparseItems> lists, ItemRoom room) noexcept {
 }
 
 void write_sparse_scalar(std::span<float> vector, SparseItems items, float divisor,
-                         NotZero asked) noexcept {
+                         Common asked) noexcept {
   std::fill(vector.begin(), vector.end(), 0.0F);
   for (std::size_t i = 0; i < items.indices.size(); ++i)
-    vector[items.indices[i]] = items.values[i] / divisor;
+    vector[items.indices[i]] = items.values[i] / divisor + 0.0F;
   if (asked.bits.empty()) return;
   std::fill(asked.bits.begin(), asked.bits.end(), 0);
   for (const auto index : asked.indices)
-    if (magnitude(vector[index]) != 0) asked.bits[index / 64] |= std::uint64_t{1} << index % 64;
+    if (std::binary_search(items.indices.begin(), items.indices.end(), index))
+      asked.bits[index / 64] |= std::uint64_t{1} << index % 64;
 }
 
 std::size_t add_sparse_scalar(std::span<SparseItems> lists, ItemRoom room) noexcept {

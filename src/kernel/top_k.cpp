@@ -12,6 +12,7 @@ namespace {
 constexpr std::size_t kCluster = 4, kFewestClusters = 1024, kMostClusters = 16384;
 // Four of them fit the nearest cache, so that neighbours can be counted apart.
 constexpr std::size_t kBins = 1024;
+constexpr int kFine = 13, kCoarse = 21;  // bits of a magnitude within a bin
 // How far below the k-th the bound is put, in standard deviations of the sample: five, and half as
 // many again because neighbours resemble each other.
 constexpr double kDeviations = 7.5;
@@ -45,7 +46,11 @@ TopK::TopK(std::size_t elements, std::size_t items)
   counts_.resize(kBins + 1);
 }
 
-ItemRoom TopK::room() const noexcept { return {indices_.data(), values_.data(), capacity_}; }
+/// The k-th of what goes into it lies just above the floor: fine bins begin there.
+ItemRoom TopK::room(Magnitude floor) {
+  std::fill(counts_.begin(), counts_.end(), 0);
+  return {indices_.data(), values_.data(), capacity_, {counts_, floor, kFine}};
+}
 
 void TopK::reserve(std::size_t candidates) {
   indices_.reserve(candidates + kSelectSlack);
@@ -81,13 +86,12 @@ Magnitude TopK::bound_from_sample(Get get, Fetch fetch) {
 }
 
 Magnitude TopK::kth_of_sample() {
-  constexpr int kShift = 21;  // all magnitudes there are
   std::fill(counts_.begin(), counts_.end(), 0);
-  count_magnitudes(sample_, 0, kShift, counts_);
+  count_magnitudes(sample_, 0, kCoarse, counts_);  // all magnitudes there are
   std::size_t larger = 0, bin = kBins - 1;
   while (larger + counts_[bin] < sample_rank_ && bin > 0) larger += counts_[bin--];
   const auto wanted = counts_[bin] - std::min<std::size_t>(sample_rank_ - larger, counts_[bin]);
-  return find_between(sample_, static_cast<Magnitude>(bin) << kShift, Magnitude{1} << kShift,
+  return find_between(sample_, static_cast<Magnitude>(bin) << kCoarse, Magnitude{1} << kCoarse,
                       counts_[bin], wanted);
 }
 
@@ -113,7 +117,7 @@ TopK::Chosen TopK::accumulate(std::span<const float> gradient, Kept kept, std::s
                                        });
   // In place the lines that are written have just been read: streaming would only push them out.
   const bool streaming = elements_ >= kStreamingElements && sum.data() != kept.values.data();
-  const auto found = accumulate_select(gradient, kept, sum, floor, room(), streaming);
+  const auto found = accumulate_select(gradient, kept, sum, floor, room(floor), streaming);
   return finish(sum, floor, found, {});
 }
 
@@ -121,7 +125,7 @@ TopK::Chosen TopK::choose(std::span<const float> values) {
   reserve(capacity_);
   const auto floor = bound_from_sample([&](std::size_t i) { return values[i]; },
                                        [&](std::size_t i) { __builtin_prefetch(&values[i]); });
-  return finish(values, floor, select(values, floor, room()), {});
+  return finish(values, floor, select(values, floor, room(floor)), {});
 }
 
 TopK::Chosen TopK::choose_taking(std::span<float> values, Magnitude likely) {
@@ -130,7 +134,7 @@ TopK::Chosen TopK::choose_taking(std::span<float> values, Magnitude likely) {
   const auto floor = bound_from_sample([&](std::size_t i) { return values[i]; },
                                        [&](std::size_t i) { __builtin_prefetch(&values[i]); });
   const Taking taking{values, std::max(likely, floor)};
-  return finish(values, floor, select_taking(values, floor, taking.least, room()), taking);
+  return finish(values, floor, select_taking(values, floor, taking.least, room(floor)), taking);
 }
 
 void TopK::put_back(const Taking& taking, std::size_t items) const {
@@ -154,25 +158,27 @@ TopK::Chosen TopK::finish(std::span<const float> sum, Magnitude floor, std::size
   if (scanned_again_)
     count = choose_again(sum);
   else if (has_surplus)
-    count = drop_ties(keep_items(room(), found, least.magnitude), least.magnitude,
-                      items_ - least.larger);
+    count =
+        drop_ties(keep_items({indices_.data(), values_.data(), capacity_}, found, least.magnitude),
+                  least.magnitude, items_ - least.larger);
   const std::span<const float> values(values_.data(), count);
   // Whatever is not finite has the largest magnitude of all, so that it is among the chosen.
   return {{indices_.data(), count}, values, all_finite(values), taking.least};
 }
 
-// The k-th of the candidates lies just above the bound, so fine bins begin there; coarse ones take
-// over where it does not.
+// Coarse bins take over where the k-th lies above the fine ones, in which candidates were counted
+// on their way.
 Kth TopK::find_least(Magnitude floor, std::size_t found) {
   const std::span<float> values(values_.data(), found);
   const std::size_t surplus = found - items_;
-  constexpr int kFine = 13, kCoarse = 21;
   auto from = floor;
   Magnitude least = 0;
   std::size_t below = 0;
   for (const int shift : {kFine, kCoarse}) {
-    std::fill(counts_.begin(), counts_.end(), 0);
-    count_magnitudes(values, from, shift, counts_);
+    if (shift == kCoarse) {
+      std::fill(counts_.begin(), counts_.end(), 0);
+      count_magnitudes(values, from, shift, counts_);
+    }
     std::size_t bin = 0;
     while (below + counts_[bin] <= surplus && bin < kBins) below += counts_[bin++];
     const auto width = Magnitude{1} << shift;

@@ -56,7 +56,7 @@ class TopK {
   std::size_t drop_ties(std::size_t count, Magnitude least, std::size_t wanted);
   std::size_t choose_again(std::span<const float> sum);
   void reserve(std::size_t candidates);
-  [[nodiscard]] ItemRoom room() const noexcept;
+  ItemRoom room(Magnitude floor);
 
   std::size_t elements_, items_;
   std::size_t clusters_ = 0;     // that are sampled; 0: all elements are
@@ -66,7 +66,7 @@ class TopK {
   LargeBuffer<float> values_;
   std::vector<float> sample_;
   std::vector<float> boundary_;
-  std::vector<std::uint32_t> counts_;
+  std::vector<std::uint32_t> counts_;  // of candidates just above the bound
   bool scanned_again_ = false;
 };
 

@@ -16,7 +16,7 @@ using Counts = std::vector<std::size_t>;
 /// What every collective may be told.
 struct Extra {
   std::string op = "sum", algorithm, dtype;
-  std::uint64_t tag = 0;
+  std::uint64_t tag = 0, likely_bytes = 0;
   double timeout = 0;
 };
 
@@ -34,9 +34,11 @@ Extra extra_of(const py::kwargs& given) {
       extra.tag = value.cast<std::uint64_t>();
     else if (name == "timeout")
       extra.timeout = value.cast<double>();
+    else if (name == "likely_bytes")
+      extra.likely_bytes = value.cast<std::uint64_t>();
     else
       throw py::type_error("no argument '" + name +
-                           "'; there are op, algorithm, dtype, tag and timeout");
+                           "'; there are op, algorithm, dtype, tag, timeout and likely_bytes");
   }
   return extra;
 }
@@ -66,8 +68,10 @@ class Collectives {
     call.count = count ? *count : (in ? in->elements() : 0);
     if (!counts.empty()) call.counts = counts;
     if (!recv_counts.empty()) call.recv_counts = recv_counts;
-    call.options = {
-        .algorithm = extra_.algorithm, .tag = extra_.tag, .timeout = seconds(extra_.timeout)};
+    call.options = {.algorithm = extra_.algorithm,
+                    .tag = extra_.tag,
+                    .timeout = seconds(extra_.timeout),
+                    .likely_bytes = extra_.likely_bytes};
     check(collective, in, out, root, call);
     const py::gil_scoped_release free;
     communicator_.run(call);

@@ -36,11 +36,6 @@ Plan::Plan(Schedule schedule, Binding binding)
   lower();
 }
 
-void Plan::rebind(Binding binding) {
-  binding_ = std::move(binding);
-  lower();
-}
-
 const ChunkMap& Plan::map(Buf buf) const {
   return buf == Buf::input ? binding_.input : buf == Buf::output ? binding_.output : scratch_map_;
 }
@@ -193,8 +188,12 @@ void Plan::find_remote(const Step& step, BoundStep& bound) const {
                               "in one",
                               schedule_.name, member, name(step.op)));
     const bool from_output = theirs->src.buf == Buf::output;
-    const auto remote =
-        map(theirs->src.buf).offsets[theirs->src.first + step.board.first - theirs->board.first];
+    const auto chunk = theirs->src.first + step.board.first - theirs->board.first;
+    if (binding_.tells_places && (from_output || step.board.count != 1))
+      throw Error(
+          Errc::unsupported,
+          fmt::format("{}: only one chunk of an input can be told where it lies", schedule_.name));
+    const auto remote = binding_.tells_places ? chunk : map(theirs->src.buf).offsets[chunk];
     if (found && (from_output != bound.from_output || remote != bound.remote))
       throw Error(Errc::unsupported,
                   fmt::format("{}: what a {} reads by reference lies elsewhere on each rank",

@@ -31,6 +31,7 @@ struct Binding {
   bool on_board = false;         // some rank uses the board, even if this one does not
   bool posts_all = false;        // others may wait for any round, not only for those that publish
   bool divides_folds = true;  // avg: a fold over everybody may divide; what it made is only copied
+  bool tells_places = false;  // by reference: where chunks lie is known to their owners alone
 };
 
 struct BoundStep {
@@ -47,7 +48,7 @@ struct BoundStep {
   std::uint64_t board = 0;                       // byte offset in a slot
   std::uint64_t echo = 0;                        // the same, of what is echoed
   bool from_output = false;                      // by reference: which buffer of the peer is read,
-  std::uint64_t remote = 0;                      // and where in it
+  std::uint64_t remote = 0;                      // and where in it, or which chunk if that is told
   std::uint64_t bytes = 0;                       // over all passes
 };
 
@@ -64,8 +65,6 @@ class Plan {
  public:
   /// Throws Error{unsupported} when a chunk range cannot be lowered.
   Plan(Schedule schedule, Binding binding);
-  /// The same schedule over other sizes.
-  void rebind(Binding binding);
 
   [[nodiscard]] const Schedule& schedule() const noexcept { return schedule_; }
   [[nodiscard]] const Binding& binding() const noexcept { return binding_; }

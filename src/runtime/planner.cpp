@@ -20,12 +20,6 @@ namespace {
 constexpr std::size_t kMostPlans = 256;
 
 bool is_ragged(const Call& call) { return call.counts.data() != nullptr; }
-// Where a rank knows no parts but its own, sizes cannot be part of what all ranks agree on.
-bool counts_are_private(const Call& call) {
-  return is_ragged(call) &&
-         (call.collective == Collective::scatter || call.collective == Collective::gather ||
-          call.collective == Collective::alltoall);
-}
 
 std::uint64_t hash_counts(std::span<const std::size_t> counts) {
   return counts.empty() ? 1 : XXH3_64bits(counts.data(), counts.size_bytes()) | 1;
@@ -43,8 +37,6 @@ std::size_t large_elements(const Call& call, int size) {
     default:
       break;
   }
-  // Private counts must not steer the choice: ranks would choose apart.
-  if (counts_are_private(call)) return 0;
   if (!is_ragged(call)) return call.count * static_cast<std::size_t>(size);
   std::size_t total = 0;
   for (const auto count : call.counts) total += count;
@@ -157,7 +149,9 @@ std::string_view Planner::wanted_algorithm(const Call& call) const noexcept {
 Planner::Key Planner::key_of(const Call& call) const noexcept {
   Key key{call.collective, call.dtype, call.op, false, false, call.root, call.count, 0, 0, nullptr};
   key.in_place = call.input == call.output;
-  if (is_ragged(call)) key.counts = hash_counts(call.counts) ^ (hash_counts(call.recv_counts) << 1);
+  if (is_ragged(call))
+    key.counts =
+        hash_counts(call.counts) ^ (hash_counts(call.recv_counts) << 1) ^ call.options.likely_bytes;
   if (!call.options.algorithm.empty()) key.algorithm = algorithm_key(call.options.algorithm);
   if (!key.in_place && call.input != nullptr && call.output != nullptr) {
     const auto [in, out] = buffer_elements(call, transport_.size());
@@ -213,7 +207,16 @@ void Planner::check(const Call& call) const {
                        call.recv_counts.size()));
 }
 
+// Where a rank knows no parts but its own, sizes cannot be part of what all ranks agree on.
+bool Planner::counts_are_private(const Call& call) noexcept {
+  return is_ragged(call) &&
+         (call.collective == Collective::scatter || call.collective == Collective::gather ||
+          call.collective == Collective::alltoall);
+}
+
+// Private counts must not steer the choice: ranks would choose apart.
 std::size_t Planner::large_bytes(const Call& call) const noexcept {
+  if (counts_are_private(call)) return call.options.likely_bytes;
   return large_elements(call, transport_.size()) * size_of(call.dtype);
 }
 
@@ -302,6 +305,7 @@ Binding Planner::bind(const Schedule& schedule, const Call& call) const {
   binding.has_output = call.collective != Collective::reduce || transport_.rank() == call.root;
   if (const Board* board = transport_.board()) binding.slot_bytes = board->slot_bytes();
   if (!counts_are_private(call)) binding.slice_bytes = transport_.slice_bytes();
+  binding.tells_places = schedule.by_reference && counts_are_private(call);
   // Parts nobody told us about are empty; schedules for such calls do not touch them.
   std::vector<std::size_t> parts(size, is_ragged(call) ? 0 : call.count), one{call.count};
   if (is_ragged(call) && call.counts.size() == size)

@@ -100,6 +100,8 @@ class Planner {
   [[nodiscard]] std::vector<Candidate> predicted_best(const Call& call, bool shared) const;
   [[nodiscard]] const Algorithm& choose(const Call& call) const;
   [[nodiscard]] static Kind kind_of(const Call& call) noexcept;
+  [[nodiscard]] static Kind kind_to_try(const Call& call) noexcept;
+  [[nodiscard]] static bool counts_are_private(const Call& call) noexcept;
   [[nodiscard]] bool takes_part(const Call& call) const noexcept;
   [[nodiscard]] std::vector<const Algorithm*> neutral(const Call& call,
                                                       std::span<const Predicted> fitting) const;

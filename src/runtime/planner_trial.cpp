@@ -1,6 +1,7 @@
 // What of the planner is about trials: which calls take part, which algorithms, and the plans.
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <utility>
 
 #include "runtime/planner.hpp"
@@ -44,9 +45,6 @@ std::size_t Planner::KindHash::operator()(const Kind& kind) const noexcept { ret
 // Answers alike on all ranks. Where there is nothing to move, there is nothing to win.
 bool Planner::takes_part(const Call& call) const noexcept {
   if (trial_calls_ == 0 || !wanted_algorithm(call).empty()) return false;
-  if (is_ragged(call) && call.collective != Collective::allgather &&
-      call.collective != Collective::reduce_scatter)
-    return false;
   if (!tries_any_) return large_bytes(call) >= kLeastNeutralBytes;
   return large_bytes(call) > 0 || call.collective == Collective::barrier;
 }
@@ -101,12 +99,20 @@ Planner::Tried Planner::make_trial(const Call& call) const {
     tried = neutral(call, fitting);
   if (tried.size() < 2)
     return {Trial(fitting.empty() ? nullptr : fitting.front().algorithm), shared_is_faster};
-  return {Trial(tried, trial_calls_, kind_of(call)), shared_is_faster};
+  return {Trial(tried, trial_calls_, kind_to_try(call)), shared_is_faster};
+}
+
+// Where counts are private, calls that are likely to be about as long are of one kind.
+Planner::Kind Planner::kind_to_try(const Call& call) noexcept {
+  auto kind = kind_of(call);
+  if (counts_are_private(call))
+    kind.count = static_cast<std::uint64_t>(std::bit_width(call.options.likely_bytes));
+  return kind;
 }
 
 const Trial* Planner::known_trial(const Call& call) const {
   if (!takes_part(call)) return nullptr;
-  const auto at = trials_.find(kind_of(call));
+  const auto at = trials_.find(kind_to_try(call));
   if (at == trials_.end() || (at->second.shared_is_faster && key_of(call).shared)) return nullptr;
   return &at->second.trial;
 }
@@ -114,11 +120,13 @@ const Trial* Planner::known_trial(const Call& call) const {
 // Made where there is none. Asked once for a call, however it was started, because it counts.
 Trial* Planner::trial_for(const Call& call) {
   if (!takes_part(call)) return nullptr;
-  const auto kind = kind_of(call);
+  const auto kind = kind_to_try(call);
   auto at = trials_.find(kind);
   if (at == trials_.end()) {
     // Parts of sizes that never come again are no kind of call.
-    if (is_ragged(call) && std::exchange(last_ragged_, kind.count) != kind.count) return nullptr;
+    if (is_ragged(call) && !counts_are_private(call) &&
+        std::exchange(last_ragged_, kind.count) != kind.count)
+      return nullptr;
     if (trials_.size() >= kMostTrials) return nullptr;
     check(call);
     at = trials_.emplace(kind, make_trial(call)).first;

@@ -258,7 +258,9 @@ Progress Run::publish(const BoundStep& step, std::uint64_t begin, std::uint64_t 
   if (!arrived(step, board_->writable_after())) return not_yet();
   if (step.echoed) return Progress::done;
   if (bytes == 0 || plan_->by_reference) {
-    board_->expose(input_, output_);
+    const auto* const places = plan_->binding().input.offsets.data();
+    board_->expose(input_,
+                   plan_->binding().tells_places ? static_cast<const void*>(places) : output_);
     return Progress::done;
   }
   board_->count_work(bytes);
@@ -268,7 +270,9 @@ Progress Run::publish(const BoundStep& step, std::uint64_t begin, std::uint64_t 
 
 Progress Run::gather(const BoundStep& step, std::uint64_t begin, std::uint64_t bytes) noexcept {
   if (!arrived(step, at(round_))) return not_yet();
-  if (bytes == 0) return Progress::done;
+  // Whether a part is empty where it lies, too, is still to be seen.
+  const bool has_owner = step.peer >= 0 && plan_->binding().tells_places;
+  if (bytes == 0 && !has_owner) return Progress::done;
   board_->count_work(bytes);
   if (plan_->by_reference) return gather_by_reference(step);
   if (step.op == Op::gather_copy)
@@ -298,9 +302,18 @@ Progress Run::not_readable(int member) noexcept {
   return Progress::failed;
 }
 
+Progress Run::wrong_length(int peer, std::uint64_t told, std::uint64_t expected) noexcept {
+  transport_->poison({Errc::mismatch, peer,
+                      "rank " + std::to_string(peer) + " sends " + std::to_string(told) +
+                          " bytes where rank " + std::to_string(rank_) + " expects " +
+                          std::to_string(expected) + ": their counts differ"});
+  return Progress::failed;
+}
+
 // What cannot be read where it lies is fetched in blocks, which are still in a near cache when they
 // are reduced.
 Progress Run::read_others(const BoundStep& step) noexcept {
+  if (plan_->binding().tells_places) return read_where_told(step);
   if (step.op == Op::gather_copy)
     return board_->pull(step.peer, step.from_output, step.remote, destination(step), step.bytes,
                         step.streaming)
@@ -332,6 +345,19 @@ Progress Run::read_others(const BoundStep& step) noexcept {
       divide(plan_->binding().dtype, into, elements, plan_->binding().divisor);
   }
   return Progress::done;
+}
+
+// Both ends of the chunk are in its owner's table, so that different ideas of its length show.
+Progress Run::read_where_told(const BoundStep& step) noexcept {
+  std::uint64_t ends[2] = {};
+  if (!board_->pull(step.peer, true, step.remote * sizeof ends[0],
+                    reinterpret_cast<std::byte*>(ends), sizeof ends, false))
+    return not_readable(step.peer);
+  if (ends[1] - ends[0] != step.bytes)
+    return wrong_length(step.peer, ends[1] - ends[0], step.bytes);
+  return board_->pull(step.peer, false, ends[0], destination(step), step.bytes, step.streaming)
+             ? Progress::done
+             : not_readable(step.peer);
 }
 
 Run::Inputs Run::inputs_of(const BoundStep& step, std::uint64_t begin) noexcept {

@@ -275,6 +275,15 @@ TEST(Bench, uneven_alltoallv_stands_beside_the_padded_one) {
   for (const auto i : {1U, 2U}) EXPECT_TRUE(has(lines[i], ",local,3,49152,f32,")) << lines[i];
 }
 
+TEST(Bench, all_algorithms_are_those_that_take_parts_of_different_sizes) {
+  const auto ran =
+      bench({"alltoallv", "-p", "3", "--sizes", "48K", "--algo", "all", "--style", "csv"});
+  EXPECT_EQ(ran.status, 0) << ran.err;
+  EXPECT_TRUE(has(ran.out, "alltoallv,linear,"));
+  EXPECT_FALSE(has(ran.out, "alltoallv,bruck,"));
+  EXPECT_TRUE(has(ran.out, "alltoall,bruck,"));
+}
+
 TEST(Bench, rank_counts_are_lists_and_ranges) {
   const auto ranks = [](const std::string& text) {
     std::vector<std::string> seen;

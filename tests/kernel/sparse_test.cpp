@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <iterator>
 #include <random>
 #include <vector>
@@ -51,7 +52,24 @@ TEST_P(Sparse, vectors_are_written_whole_and_nothing_beside_them) {
       }
 }
 
-TEST_P(Sparse, who_asks_learns_where_it_is_not_zero_in_all_words_and_none_beside_them) {
+// A sum may cancel, and is an item all the same.
+TEST_P(Sparse, a_zero_is_an_item_and_has_no_sign) {
+  const std::uint32_t indices[] = {1, 5, 70, 71};
+  const float values[] = {0.0F, -0.0F, 3.0F, -1e-45F};
+  std::vector<float> vector(100, 9);
+  std::uint64_t bits[2] = {};
+  const std::uint32_t others[] = {0, 1, 5, 6, 70, 71, 99};
+  write_sparse(vector, {indices, values}, 4, {others, bits});
+  EXPECT_EQ(bits[0], 0b10'0010U);
+  EXPECT_EQ(bits[1], 0b1100'0000U);
+  for (const auto i : {0U, 1U, 5U, 71U}) {
+    EXPECT_EQ(vector[i], 0);
+    EXPECT_FALSE(std::signbit(vector[i])) << i;
+  }
+  EXPECT_EQ(vector[70], 0.75F);
+}
+
+TEST_P(Sparse, indices_in_common_are_marked_all_words_and_none_beside_them) {
   constexpr std::uint64_t kOld = 0x5A5A'5A5A'5A5A'5A5A;
   for (const std::size_t elements : {0UL, 1UL, 63UL, 64UL, 2049UL, 4095UL, 100001UL})
     for (const std::size_t shift : {0UL, 1UL, 15UL})
@@ -60,7 +78,7 @@ TEST_P(Sparse, who_asks_learns_where_it_is_not_zero_in_all_words_and_none_beside
         std::vector<float> memory(elements + shift), expected(elements);
         std::vector<std::uint64_t> bits((elements + 63) / 64 + 1, kOld), expected_bits = bits;
         const auto asked = [&](auto& words) {
-          return NotZero{others.indices, std::span(words).first(words.size() - 1)};
+          return Common{others.indices, std::span(words).first(words.size() - 1)};
         };
         write_sparse({memory.data() + shift, elements}, {items.indices, items.values}, 1,
                      asked(bits));
@@ -68,12 +86,12 @@ TEST_P(Sparse, who_asks_learns_where_it_is_not_zero_in_all_words_and_none_beside
         ASSERT_TRUE(std::equal(expected.begin(), expected.end(), memory.data() + shift));
         ASSERT_EQ(bits, expected_bits) << elements << ' ' << shift << ' ' << apart;
         ASSERT_EQ(bits.back(), kOld);
-        std::vector<std::uint32_t> not_zero, marked;
-        for (const auto i : others.indices)
-          if (expected[i] != 0) not_zero.push_back(i);
+        std::vector<std::uint32_t> both, marked;
+        std::set_intersection(items.indices.begin(), items.indices.end(), others.indices.begin(),
+                              others.indices.end(), std::back_inserter(both));
         for (std::uint32_t i = 0; i < elements; ++i)
           if ((bits[i / 64] >> i % 64 & 1) != 0) marked.push_back(i);
-        ASSERT_EQ(marked, not_zero);
+        ASSERT_EQ(marked, both);
       }
 }
 

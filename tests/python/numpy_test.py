@@ -63,6 +63,11 @@ def ragged(c):
     out = numpy.zeros(sum(counts), numpy.int32)
     c.allgather(numpy.full(c.rank + 1, c.rank, numpy.int32), out, counts)
     assert (out == numpy.repeat(numpy.arange(c.size), counts)).all()
+    sends = [r + c.rank for r in range(c.size)]  # rank i has i + j for rank j
+    out = numpy.zeros(sum(sends), numpy.int32)
+    c.alltoall(numpy.repeat(numpy.arange(c.size, dtype=numpy.int32), sends), out, sends, sends,
+               likely_bytes=100)
+    assert (out == c.rank).all()
     raw = bytearray(b"\x01" * 8)  # any buffer will do
     c.allreduce(raw)
     assert raw == bytearray([c.size] * 8)

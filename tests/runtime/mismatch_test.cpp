@@ -84,28 +84,37 @@ TEST_P(Mismatched, a_rank_that_never_waits_is_caught_where_it_first_does) {
   EXPECT_TRUE(stories.empty()) << stories.front();
 }
 
+// Rank 1 sends 10 elements where rank 0 expects something else.
 TEST_P(Mismatched, counts_that_only_their_owners_know_are_an_error_too) {
-  const auto stories = test::fork_ranks(
-      2,
-      [](const test::Seat& seat) {
-        auto communicator = seat.join("counts", {.timeout = 10s});
-        const std::vector<float> data(100, 1);
-        std::vector<float> out(200);
-        // Rank 1 sends 10 elements where rank 0 expects 11.
-        const std::size_t sends[] = {10, 10}, receives[] = {10, seat.rank == 0 ? 11UL : 10UL};
-        try {
-          communicator.alltoallv(std::span(data), sends, std::span(out), receives);
-          communicator.barrier();
-          seat.tell("nothing was noticed");
-        } catch (const Error& error) {
-          const std::string text = error.what();
-          if (error.code() != Errc::mismatch || text.find("40 bytes") == std::string::npos ||
-              text.find("44") == std::string::npos)
-            seat.tell(text);
-        }
-      },
-      GetParam());
-  EXPECT_TRUE(stories.empty()) << stories.front();
+  const auto algorithms = GetParam() == test::Medium::shm
+                              ? std::vector<std::string>{"", "linear", "pull"}
+                              : std::vector<std::string>{"", "linear"};
+  for (const auto& algorithm : algorithms)
+    for (const std::size_t expected : {11UL, 9UL, 0UL}) {
+      // Whoever sends what nobody asked for never hears of it.
+      if (expected == 0 && algorithm != "pull") continue;
+      const auto stories = test::fork_ranks(
+          2,
+          [&](const test::Seat& seat) {
+            auto communicator = seat.join("counts", {.timeout = 10s});
+            const std::vector<float> data(100, 1);
+            std::vector<float> out(200);
+            const std::size_t sends[] = {10, 10}, receives[] = {10, seat.rank == 0 ? expected : 10};
+            try {
+              communicator.alltoallv(std::span(data), sends, std::span(out), receives,
+                                     {.algorithm = algorithm});
+              communicator.barrier();
+              seat.tell("nothing was noticed");
+            } catch (const Error& error) {
+              const std::string text = error.what();
+              if (error.code() != Errc::mismatch || text.find("40 bytes") == std::string::npos ||
+                  text.find(std::to_string(4 * expected)) == std::string::npos)
+                seat.tell(text);
+            }
+          },
+          GetParam());
+      EXPECT_TRUE(stories.empty()) << algorithm << " " << expected << ": " << stories.front();
+    }
 }
 
 }  // namespace

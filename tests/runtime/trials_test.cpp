@@ -231,6 +231,33 @@ TEST(Trials, of_parts_of_different_sizes_begin_when_those_come_again) {
   EXPECT_EQ(ran[1].names, ran[0].names);
 }
 
+// Counts of their own tell ranks nothing about a call, what it is said to be like does.
+TEST(Trials, of_parts_that_only_their_owners_know_are_of_calls_about_as_long) {
+  Ran ran[2];
+  test::on_local(
+      2,
+      [&](Communicator& c) {
+        c.observe(&ran[c.rank()]);
+        const auto swap = [&](std::size_t count, std::uint64_t likely_bytes) {
+          const std::size_t counts[] = {count, count};
+          std::vector<float> in(2 * count, 1), out(2 * count);
+          c.alltoallv(std::span<const float>(in), counts, std::span(out), counts,
+                      {.likely_bytes = likely_bytes});
+        };
+        for (std::size_t i = 0; i < 4; ++i) swap(3000 + i, 25'000);
+        for (std::size_t i = 0; i < 3; ++i) swap(4000 + i, 32'000);  // the same power of two
+        for (std::size_t i = 0; i < 4; ++i) swap(10'000 + i, 80'000);
+      },
+      local_trying(2));
+  const auto& names = ran[0].names;
+  EXPECT_EQ(ran[1].names, names);
+  ASSERT_EQ(names.size(), 13U);
+  EXPECT_NE(names[0], names[1]);
+  EXPECT_EQ(names[2], "times");
+  EXPECT_EQ(Names(names.begin() + 3, names.begin() + 8), Names(5, names[3]));
+  EXPECT_EQ(names[10], "times");
+}
+
 // Nobody asked: what takes part then gives the same bits, and another way of moving them.
 TEST(Trials, unasked_are_of_algorithms_with_the_same_bits) {
   const int size = 2;

@@ -128,6 +128,15 @@ class Transport {
             "rank " + std::to_string(peer) + " is gone: its memory cannot be read"});
     return Progress::failed;
   }
+  /// Both are in the same operation, but with counts that only their owners know, and that differ:
+  /// poisons, and returns failed.
+  virtual Progress wrong_length(int peer, std::uint64_t sent, std::uint64_t expected) noexcept {
+    poison({Errc::mismatch, peer,
+            "rank " + std::to_string(peer) + " sends " + std::to_string(sent) +
+                " bytes where rank " + std::to_string(rank()) + " expects " +
+                std::to_string(expected) + ": their counts differ"});
+    return Progress::failed;
+  }
   /// `peer` was found in another operation: poisons, and returns failed.
   virtual Progress mismatched(int peer) noexcept = 0;
   [[nodiscard]] virtual Failure failure() const = 0;

@@ -96,10 +96,7 @@ Progress MpiTransport::after(Lanes::Step step, const Transfer& transfer,
     case Lanes::Step::other_operation:
       return mismatched(transfer.peer);
     case Lanes::Step::other_length:
-      return fail(
-          Errc::mismatch, transfer.peer,
-          fmt::format("rank {} sends {} bytes where rank {} expects {}: their counts differ",
-                      transfer.peer, wire_->lanes.header().total, rank_, bytes));
+      return wrong_length(transfer.peer, wire_->lanes.header().total, bytes);
     case Lanes::Step::broken:
       break;
   }

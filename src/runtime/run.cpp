@@ -292,21 +292,15 @@ Progress Run::gather_by_reference(const BoundStep& step) noexcept {
   return progress == Progress::done && board_->is_poisoned() ? Progress::failed : progress;
 }
 
+// What is amiss with a member's memory is no news if it has given up.
 Progress Run::not_readable(int member) noexcept {
   const int error = board_->pull_error();
+  if (board_->is_poisoned()) return Progress::failed;
   if (error == ESRCH) return transport_->lost(member);
   transport_->poison({Errc::system, member,
                       "the memory of rank " + std::to_string(member) + " cannot be read by rank " +
                           std::to_string(rank_) + ": " + std::strerror(error) +
                           "; name an algorithm that copies it (direct)"});
-  return Progress::failed;
-}
-
-Progress Run::wrong_length(int peer, std::uint64_t told, std::uint64_t expected) noexcept {
-  transport_->poison({Errc::mismatch, peer,
-                      "rank " + std::to_string(peer) + " sends " + std::to_string(told) +
-                          " bytes where rank " + std::to_string(rank_) + " expects " +
-                          std::to_string(expected) + ": their counts differ"});
   return Progress::failed;
 }
 
@@ -353,8 +347,9 @@ Progress Run::read_where_told(const BoundStep& step) noexcept {
   if (!board_->pull(step.peer, true, step.remote * sizeof ends[0],
                     reinterpret_cast<std::byte*>(ends), sizeof ends, false))
     return not_readable(step.peer);
+  if (board_->is_poisoned()) return Progress::failed;  // that table may be gone
   if (ends[1] - ends[0] != step.bytes)
-    return wrong_length(step.peer, ends[1] - ends[0], step.bytes);
+    return transport_->wrong_length(step.peer, ends[1] - ends[0], step.bytes);
   return board_->pull(step.peer, false, ends[0], destination(step), step.bytes, step.streaming)
              ? Progress::done
              : not_readable(step.peer);

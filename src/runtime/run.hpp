@@ -68,7 +68,6 @@ class Run {
   Progress gather(const BoundStep& step, std::uint64_t begin, std::uint64_t bytes) noexcept;
   [[gnu::noinline]] Progress gather_by_reference(const BoundStep& step) noexcept;
   Progress read_where_told(const BoundStep& step) noexcept;
-  Progress wrong_length(int peer, std::uint64_t told, std::uint64_t expected) noexcept;
   Progress read_others(const BoundStep& step) noexcept;
   [[gnu::noinline]] Progress not_readable(int member) noexcept;
   using Inputs = std::span<const std::byte* const>;

@@ -295,7 +295,6 @@ Progress SharedTransport::mismatched(int peer) noexcept {
   return Progress::failed;
 }
 
-// The same operation on both sides, but with counts that only their owners know.
 Progress SharedTransport::wrong_length(int peer, std::uint64_t sent,
                                        std::uint64_t expected) noexcept {
   poison({Errc::mismatch, called(peer),

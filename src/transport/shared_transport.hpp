@@ -66,6 +66,7 @@ class SharedTransport final : public Transport {
     return segment_->status(peer).state.load(std::memory_order_acquire) == RankState::left;
   }
   Progress mismatched(int peer) noexcept override;
+  Progress wrong_length(int peer, std::uint64_t sent, std::uint64_t expected) noexcept override;
   [[nodiscard]] Failure failure() const override;
   [[nodiscard]] std::string who_is_late() const override;
   void poison(const Failure& failure) noexcept override;
@@ -96,7 +97,6 @@ class SharedTransport final : public Transport {
   Progress look_around() noexcept;
   void count_dead() noexcept;
   void await_descriptor(int peer) const noexcept;
-  Progress wrong_length(int peer, std::uint64_t sent, std::uint64_t expected) noexcept;
 
   [[nodiscard]] int called(int rank) const noexcept {
     return names_.empty() ? rank : names_[static_cast<std::size_t>(rank)];

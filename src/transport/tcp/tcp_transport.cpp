@@ -237,14 +237,9 @@ Progress TcpTransport::check_header(Connection& from, const Transfer& transfer,
   peers_.saw(transfer.peer, frame.sequence);
   if (frame.sequence != transfer.tag.sequence || frame.fingerprint != transfer.tag.fingerprint)
     return mismatched(transfer.peer);
-  // The same operation on both sides, but with counts that only their owners know.
   if (frame.total != total || frame.pass != transfer.pass || frame.offset != offset ||
-      frame.length != length) {
-    poison({Errc::mismatch, transfer.peer,
-            fmt::format("rank {} sends {} bytes where rank {} expects {}: their counts differ",
-                        transfer.peer, frame.total, join_.rank, total)});
-    return Progress::failed;
-  }
+      frame.length != length)
+    return wrong_length(transfer.peer, frame.total, total);
   from.skip_header();
   return Progress::pending;
 }

@@ -53,9 +53,9 @@ struct CallOptions {
   std::string_view algorithm{};         // "": as the communicator's options say
   std::uint64_t tag = 0;                // tells calls of equal shape apart in error checks
   std::chrono::nanoseconds timeout{0};  // 0: as the communicator's options say
-  /// Where ranks know no counts but their own (alltoallv, scatterv, gatherv): about how many bytes
-  /// a rank sends in all, the same on all ranks. It decides what is chosen, and nothing else; 0:
-  /// the choice suits short calls.
+  /// alltoallv, where ranks know no counts but their own: about how many bytes a rank sends in all,
+  /// the same on all ranks. It decides what is chosen, and nothing else; 0: the choice suits short
+  /// calls.
   std::uint64_t likely_bytes = 0;
 };
 

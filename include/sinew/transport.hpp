@@ -31,7 +31,7 @@ struct OpDescriptor {
   DType dtype{};
   ReduceOp op{};
   std::int32_t root = 0;
-  std::uint64_t count = 0;      // 0 where ranks may differ
+  std::uint64_t count = 0;      // or kUneven and what else all ranks know alike
   std::uint64_t algorithm = 0;  // hash of its name
   std::uint64_t tag = 0;        // the caller's, to tell equal calls apart
   friend bool operator==(const OpDescriptor&, const OpDescriptor&) = default;

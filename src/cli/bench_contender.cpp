@@ -106,7 +106,8 @@ class SinewContender final : public bench::Contender {
     const auto wanted = algorithm_for(from_options(what.options));
     if (wanted.empty()) return true;
     Parts parts;
-    const auto call = call_for(what, communicator_.rank(), communicator_.size(), parts);
+    auto call = call_for(what, communicator_.rank(), communicator_.size(), parts);
+    call.options.algorithm = wanted;
     // There are no buffers yet that `shared` could find to be shared.
     for (const auto& candidate : communicator_.explain(call))
       if (candidate.algorithm == wanted)
@@ -370,6 +371,7 @@ std::vector<Candidate> candidates_for(const bench::Case& what, int ranks, const 
   }
   const auto hub = LocalHub::make(ranks, segment_for(setup), 0, std::move(domains));
   auto transport = hub->join(0);
+  if (setup.transport != "local") transport->board()->stand_for_processes();
   if (setup.transport == "tcp" || setup.transport == "mpi")
     transport = std::make_unique<AsMessages>(setup, std::move(transport));
   const Communicator one(setup.emulation.over(std::move(transport), setup.emulation.links()),

@@ -131,6 +131,7 @@ std::byte* put_vectors(std::span<const std::uint32_t> indices, std::uint32_t bas
 // which only asks whether the last byte begins a gap that ends later.
 std::size_t take_vectors(GapPlace& place, const std::byte* end, std::uint64_t limit,
                          std::span<std::uint32_t> room) {
+  static_assert(std::endian::native == std::endian::little, "the first byte is the lowest");
   constexpr std::uint64_t kMores = 0x8080'8080'8080'8080U;
   constexpr std::uint64_t kGather = 0x0102'0408'1020'4080U;  // a bit of each byte into the highest
   const auto* at = place.at;

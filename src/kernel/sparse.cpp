@@ -136,8 +136,8 @@ struct Marks {
 std::size_t add_vectors(std::span<SparseItems> lists, ItemRoom room) {
   constexpr std::size_t kBlock = 8192, kWords = Marks<kBlock>::kWords;
   Marks<kBlock> marks;
-  std::uint64_t words[kWords];
-  std::uint32_t before[kWords];  // this word's elements: how many occur
+  std::uint64_t words[kWords + 1];  // as many bytes as Highway may write
+  std::uint32_t before[kWords];     // this word's elements: how many occur
   std::size_t count = 0;
   while (true) {
     auto next = ~std::uint64_t{0};

@@ -4,6 +4,7 @@
 #include <xxhash.h>
 
 #include <algorithm>
+#include <bit>
 #include <numeric>
 
 #include <sinew/verify.hpp>
@@ -149,9 +150,9 @@ std::string_view Planner::wanted_algorithm(const Call& call) const noexcept {
 Planner::Key Planner::key_of(const Call& call) const noexcept {
   Key key{call.collective, call.dtype, call.op, false, false, call.root, call.count, 0, 0, nullptr};
   key.in_place = call.input == call.output;
-  if (is_ragged(call))
-    key.counts =
-        hash_counts(call.counts) ^ (hash_counts(call.recv_counts) << 1) ^ call.options.likely_bytes;
+  if (is_ragged(call)) key.counts = hash_counts(call.counts) ^ (hash_counts(call.recv_counts) << 1);
+  if (counts_are_private(call))
+    key.counts ^= static_cast<std::uint64_t>(std::bit_width(call.options.likely_bytes));
   if (!call.options.algorithm.empty()) key.algorithm = algorithm_key(call.options.algorithm);
   if (!key.in_place && call.input != nullptr && call.output != nullptr) {
     const auto [in, out] = buffer_elements(call, transport_.size());
@@ -216,7 +217,7 @@ bool Planner::counts_are_private(const Call& call) noexcept {
 
 // Private counts must not steer the choice: ranks would choose apart.
 std::size_t Planner::large_bytes(const Call& call) const noexcept {
-  if (counts_are_private(call)) return call.options.likely_bytes;
+  if (counts_are_private(call)) return std::bit_floor(call.options.likely_bytes);
   return large_elements(call, transport_.size()) * size_of(call.dtype);
 }
 
@@ -228,6 +229,9 @@ Place Planner::place_for(const Algorithm& algorithm, const Call& call) const {
 std::string_view Planner::refusal(const Algorithm& algorithm, const Call& call, bool shared) const {
   auto can = transport_.capabilities();
   can.shared_buffers = shared;
+  // A thread that gives up may free what another is reading, and no kernel stands between them.
+  if (wanted_algorithm(call).empty() && can.pull && transport_.board()->is_one_process())
+    can.pull = false;
   if (!algorithm.fits(place_for(algorithm, call), can)) return "does not fit these ranks";
   if (options_.deterministic && !algorithm.traits.rank_order)
     return "does not combine in rank order";
@@ -350,12 +354,24 @@ OpDescriptor Planner::kind_of(const Call& call) noexcept {
                     call.dtype,
                     reduces(call.collective) ? call.op : ReduceOp::sum,
                     has_root(call.collective) ? call.root : 0,
-                    counts_are_private(call) ? 0 : call.count,
+                    call.count,
                     0,
                     0};
-  if (is_ragged(call) && !counts_are_private(call)) kind.count = hash_counts(call.counts);
+  if (counts_are_private(call))
+    kind.count = kUneven | static_cast<std::uint64_t>(std::bit_width(call.options.likely_bytes));
+  else if (is_ragged(call))
+    kind.count = kUneven | hash_counts(call.counts);
   if (call.collective == Collective::barrier) kind.dtype = DType::f32;
   return kind;
+}
+
+// Kept, because plans for uneven parts are made again and again.
+const World& Planner::world_of(const Algorithm& algorithm, int root) {
+  const auto at = worlds_.find({&algorithm, root});
+  if (at != worlds_.end()) return at->second;
+  return worlds_
+      .emplace(std::pair(&algorithm, root), make_world(algorithm, transport_.size(), root))
+      .first->second;
 }
 
 Planned& Planner::make(const Key& key, const Call& call) {
@@ -364,7 +380,7 @@ Planned& Planner::make(const Key& key, const Call& call) {
   const auto wanted = wanted_algorithm(call);
   const auto own = installed_.find({call.collective, std::string(wanted)});
   Schedule schedule;
-  World world;  // everybody's, where data is read by reference
+  const World* world = nullptr;  // everybody's, where data is read by reference
   bool works_in_place = true;
   if (own != installed_.end()) {
     if (has_root(call.collective) && own->second.root != call.root)
@@ -386,19 +402,19 @@ Planned& Planner::make(const Key& key, const Call& call) {
                                                  name(call.collective), wanted));
     schedule = own->second.ranks[static_cast<std::size_t>(transport_.rank())];
     works_in_place = verify(own->second, {.placement = Placement::in_place}).ok();
-    if (schedule.by_reference) world = own->second;
+    if (schedule.by_reference) world = &own->second;
   } else {
     const auto& algorithm = key.tried != nullptr ? *key.tried : choose(call);
     schedule = algorithm.make(place_for(algorithm, call));
     works_in_place = algorithm.traits.in_place;
-    if (schedule.by_reference) world = make_world(algorithm, transport_.size(), call.root);
+    if (schedule.by_reference) world = &world_of(algorithm, call.root);
   }
   auto descriptor = kind_of(call);
   descriptor.algorithm = algorithm_key(schedule.name);
   auto binding = bind(schedule, call);
   binding.staged = key.in_place && !works_in_place;
   binding.over_input = !binding.staged && call.input == call.output;
-  binding.world = &world;
+  binding.world = world;
   if (own != installed_.end()) {
     binding.on_board = binding.posts_all = uses_board(own->second);
     binding.divides_folds = false;  // nobody knows what else it does with them

@@ -100,7 +100,6 @@ class Planner {
   [[nodiscard]] std::vector<Candidate> predicted_best(const Call& call, bool shared) const;
   [[nodiscard]] const Algorithm& choose(const Call& call) const;
   [[nodiscard]] static Kind kind_of(const Call& call) noexcept;
-  [[nodiscard]] static Kind kind_to_try(const Call& call) noexcept;
   [[nodiscard]] static bool counts_are_private(const Call& call) noexcept;
   [[nodiscard]] bool takes_part(const Call& call) const noexcept;
   [[nodiscard]] std::vector<const Algorithm*> neutral(const Call& call,
@@ -112,6 +111,7 @@ class Planner {
   [[nodiscard]] Binding bind(const Schedule& schedule, const Call& call) const;
   Planned& planned_for(const Key& key, const Call& call);
   Planned& make(const Key& key, const Call& call);
+  const World& world_of(const Algorithm& algorithm, int root);
   void forget_plans();
 
   Transport& transport_;
@@ -123,6 +123,7 @@ class Planner {
   std::unordered_map<Kind, Tried, KindHash> trials_;
   std::unordered_map<Key, std::unique_ptr<Planned>, KeyHash> plans_;
   std::map<std::pair<Collective, std::string>, World> installed_;
+  std::map<std::pair<const Algorithm*, int>, World> worlds_;  // and root: of those by reference
   Call last_call_{};
   std::string last_algorithm_;  // the name in it, which is the caller's
   Planned* last_ = nullptr;     // the plan of last_call_

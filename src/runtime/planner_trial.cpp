@@ -1,7 +1,6 @@
 // What of the planner is about trials: which calls take part, which algorithms, and the plans.
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <utility>
 
 #include "runtime/planner.hpp"
@@ -56,8 +55,6 @@ std::vector<const Algorithm*> Planner::neutral(const Call& call,
                                                std::span<const Predicted> fitting) const {
   std::vector<const Algorithm*> chosen;
   if (fitting.empty() || !fitting.front().algorithm->traits.rank_order) return chosen;
-  // A thread that gives up may free what another is reading, and no kernel stands between them.
-  const bool pulls = !transport_.board()->is_one_process();
   const bool crowded = transport_.size() > transport_.cores();
   std::array<double, 3> best_us{};  // of each way; 0: none yet
   for (const bool first : {true, false})
@@ -65,8 +62,7 @@ std::vector<const Algorithm*> Planner::neutral(const Call& call,
       const auto way = way_of(*algorithm, place_for(*algorithm, call));
       auto& best = best_us[static_cast<std::size_t>(way)];
       const double most = crowded && way == Way::messages ? kMostTimesBestCrowded : kMostTimesBest;
-      const bool suits = algorithm->traits.rank_order && us <= most * fitting.front().us &&
-                         (way != Way::others_memory || pulls);
+      const bool suits = algorithm->traits.rank_order && us <= most * fitting.front().us;
       const bool wanted = first ? best == 0 : us <= kNearlyTheSame * best;
       if (!suits || !wanted || chosen.size() == kMostTried ||
           std::find(chosen.begin(), chosen.end(), algorithm) != chosen.end())
@@ -99,20 +95,12 @@ Planner::Tried Planner::make_trial(const Call& call) const {
     tried = neutral(call, fitting);
   if (tried.size() < 2)
     return {Trial(fitting.empty() ? nullptr : fitting.front().algorithm), shared_is_faster};
-  return {Trial(tried, trial_calls_, kind_to_try(call)), shared_is_faster};
-}
-
-// Where counts are private, calls that are likely to be about as long are of one kind.
-Planner::Kind Planner::kind_to_try(const Call& call) noexcept {
-  auto kind = kind_of(call);
-  if (counts_are_private(call))
-    kind.count = static_cast<std::uint64_t>(std::bit_width(call.options.likely_bytes));
-  return kind;
+  return {Trial(tried, trial_calls_, kind_of(call)), shared_is_faster};
 }
 
 const Trial* Planner::known_trial(const Call& call) const {
   if (!takes_part(call)) return nullptr;
-  const auto at = trials_.find(kind_to_try(call));
+  const auto at = trials_.find(kind_of(call));
   if (at == trials_.end() || (at->second.shared_is_faster && key_of(call).shared)) return nullptr;
   return &at->second.trial;
 }
@@ -120,7 +108,7 @@ const Trial* Planner::known_trial(const Call& call) const {
 // Made where there is none. Asked once for a call, however it was started, because it counts.
 Trial* Planner::trial_for(const Call& call) {
   if (!takes_part(call)) return nullptr;
-  const auto kind = kind_to_try(call);
+  const auto kind = kind_of(call);
   auto at = trials_.find(kind);
   if (at == trials_.end()) {
     // Parts of sizes that never come again are no kind of call.

@@ -51,7 +51,7 @@ bool Board::is_poisoned() const noexcept {
 
 bool Board::is_one_process() const noexcept {
   const auto pid = segment_.status(segment_.ranks() - 1).pid.load(std::memory_order_relaxed);
-  return segment_.ranks() > 1 &&
+  return segment_.ranks() > 1 && !stands_for_processes_ &&
          (pid == 0 || pid == segment_.status(0).pid.load(std::memory_order_relaxed));
 }
 

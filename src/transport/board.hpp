@@ -189,8 +189,10 @@ class Board {
   [[nodiscard]] bool is_poisoned() const noexcept;
   /// Why the last pull() failed: an errno.
   [[nodiscard]] int pull_error() const noexcept { return pull_error_; }
-  /// Whether others of the group are threads of this process.
+  /// Whether others of the group are threads of this process, and do not merely stand for processes
+  /// in a question.
   [[nodiscard]] bool is_one_process() const noexcept;
+  void stand_for_processes() noexcept { stands_for_processes_ = true; }
   /// Whether every rank can read every other's private memory.
   [[nodiscard]] bool can_pull() const noexcept { return can_pull_; }
   void set_can_pull(bool can) noexcept { can_pull_ = can; }
@@ -258,6 +260,7 @@ class Board {
   std::size_t window_end_ = 0;  // and where the last one in it ended
   Want want_;
   bool can_pull_ = false;
+  bool stands_for_processes_ = false;
   int pull_error_ = 0;
   std::vector<std::uint32_t> seen_;  // position each member was last seen at
 };

@@ -45,6 +45,9 @@ class Decorated : public Transport {
   }
   [[nodiscard]] bool has_left(int peer) const noexcept override { return inner_->has_left(peer); }
   Progress mismatched(int peer) noexcept override { return inner_->mismatched(peer); }
+  Progress wrong_length(int peer, std::uint64_t sent, std::uint64_t expected) noexcept override {
+    return inner_->wrong_length(peer, sent, expected);
+  }
   [[nodiscard]] Failure failure() const override { return inner_->failure(); }
   [[nodiscard]] std::string who_is_late() const override { return inner_->who_is_late(); }
   void poison(const Failure& failure) noexcept override { inner_->poison(failure); }

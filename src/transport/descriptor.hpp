@@ -9,6 +9,9 @@
 
 namespace sinew {
 
+/// Instead of a count, where parts differ in size. The other bits: a hash of the counts where all
+/// ranks know them, or else how many bits CallOptions::likely_bytes has.
+inline constexpr std::uint64_t kUneven = std::uint64_t{1} << 63;
 /// Text of an operation for error messages: "allreduce of 1000 f32 sum by ring".
 std::string describe(const OpDescriptor& descriptor);
 /// The tag of the collective by which ranks tell each other what they measured in a trial. The rest

@@ -19,8 +19,8 @@ using namespace std::chrono_literals;
 // The root waits until its data have been read, in vain, and has its buffer back. Who comes later
 // must not take what is there then for the message.
 TEST(ByReference, who_comes_after_the_owner_gave_up_gets_an_error) {
-  for (const auto collective :
-       {Collective::broadcast, Collective::allgather, Collective::allreduce}) {
+  for (const auto collective : {Collective::broadcast, Collective::allgather, Collective::allreduce,
+                                Collective::alltoall}) {
     const auto wrong = test::fork_ranks(
         3,
         [&](const test::Seat& seat) {
@@ -29,11 +29,16 @@ TEST(ByReference, who_comes_after_the_owner_gave_up_gets_an_error) {
           const bool late = c.rank() == 2;
           if (late) std::this_thread::sleep_for(1500ms);
           const bool in_place = collective == Collective::broadcast;
+          // The table that says where uneven parts lie is gone by then, too.
+          const std::vector<std::size_t> counts{20'000, 10'000, 20'000}, mine(3, counts[seat.rank]);
+          const bool uneven = collective == Collective::alltoall;
           try {
             c.run({.collective = collective,
                    .input = in.data(),
                    .output = in_place ? in.data() : out.data(),
-                   .count = in.size(),
+                   .count = uneven ? 0 : in.size(),
+                   .counts = uneven ? std::span(counts) : std::span<const std::size_t>(),
+                   .recv_counts = uneven ? std::span(mine) : std::span<const std::size_t>(),
                    .options = {.algorithm = "pull", .timeout = 300ms}});
             seat.tell(fmt::format("{}: rank {} was told nothing", name(collective), c.rank()));
           } catch (const Error& error) {
@@ -55,6 +60,9 @@ TEST(ByReference, long_results_are_exact) {
                                 Collective::reduce_scatter, Collective::allreduce})
     trials.push_back({&find_algorithm(collective, "pull"), 4'200'017, DType::f32, ReduceOp::sum, 1,
                       false, false, false});
+  auto uneven = trials[2];  // alltoall
+  uneven.ragged = true;
+  trials.push_back(uneven);
   const auto wrong = test::fork_ranks(
       3,
       [&](const test::Seat& seat) {

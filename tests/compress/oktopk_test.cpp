@@ -299,7 +299,8 @@ class Liar {
     auto twice = nothing;
     twice.insert(twice.end(), nothing.begin(), nothing.end());
     room_.resize(got[0] + got[1]);
-    x_.alltoallv("split", std::span<const std::uint8_t>(twice), sent, std::span(room_), got);
+    x_.alltoallv("split", std::span<const std::uint8_t>(twice), sent, std::span(room_), got,
+                 kLikelyBytes);
     std::vector<std::int32_t> counts(2049);
     x_.allreduce("thresholds", std::span(counts));
     const Words mine{items, 0, nothing.size() + more_bytes};
@@ -313,7 +314,7 @@ class Liar {
     x_.alltoall("counts", std::span(lengths), std::span(theirs));
     const std::size_t sent[2] = {0, block.size()}, got[2] = {theirs[0], theirs[1]};
     room_.resize(got[0] + got[1]);
-    x_.alltoallv("balance", std::span(block), sent, std::span(room_), got);
+    x_.alltoallv("balance", std::span(block), sent, std::span(room_), got, kLikelyBytes);
     const Words mine{block.size()};
     x_.allgather("counts", std::span(mine), std::span(theirs));
     const std::size_t sizes[2] = {theirs[0], theirs[1]};
@@ -329,7 +330,8 @@ class Liar {
     bytes.resize(encode_items(items, values, region_begin_, to));
     return bytes;
   }
-  static constexpr std::size_t kElements = 100000;
+  static constexpr std::size_t kElements = 100000, kItems = 200;
+  static constexpr std::uint64_t kLikelyBytes = kItems * 5;  // as all ranks say
 
  private:
   std::vector<float> gradient_ = std::vector<float>(kElements);
@@ -343,7 +345,7 @@ class Liar {
 std::string told_of(const std::function<void(Liar&)>& lie) {
   return test::on_ranks(2, [&](Communicator& communicator) -> std::string {
     Compressor compressor(communicator, find_scheme("oktopk"), Liar::kElements,
-                          {.target_items = 200, .parameters = {{"balance_over", 1.1}}});
+                          {.target_items = Liar::kItems, .parameters = {{"balance_over", 1.1}}});
     if (communicator.rank() == 1) {
       Liar liar(communicator);
       lie(liar);

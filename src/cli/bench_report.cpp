@@ -263,13 +263,15 @@ std::string BenchTable::csv_line(const BenchRow& row) const {
 std::string bench_json(const std::vector<BenchRow>& rows, const std::string& command) {
   Json results = Json::array();
   for (const auto& row : rows) results.push_back(row_json(row));
-  return Json{{"schema", "sinew-bench/1"},
-              {"sinew", SINEW_VERSION},
-              {"command", command},
-              {"machine", machine()},
-              {"results", std::move(results)}}
-             .dump(1) +
-         "\n";
+  return bench_document("sinew-bench/1", command, std::move(results)).dump(1) + "\n";
+}
+
+Json bench_document(std::string_view schema, const std::string& command, Json results) {
+  return {{"schema", schema},
+          {"sinew", SINEW_VERSION},
+          {"command", command},
+          {"machine", machine()},
+          {"results", std::move(results)}};
 }
 
 }  // namespace sinew

@@ -6,6 +6,7 @@
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <sinew/types.hpp>
@@ -76,5 +77,8 @@ class BenchTable {
 };
 
 std::string bench_json(const std::vector<BenchRow>& rows, const std::string& command);
+/// Results with what they came from: the command, and the machine's facts.
+nlohmann::ordered_json bench_document(std::string_view schema, const std::string& command,
+                                      nlohmann::ordered_json results);
 
 }  // namespace sinew

@@ -13,6 +13,7 @@
 #include "base/text.hpp"
 #include "cli/arguments.hpp"
 #include "cli/bench_options.hpp"
+#include "cli/bench_report.hpp"
 #include "cli/median.hpp"
 #include "cli/output.hpp"
 #include "cli/sparse_contender.hpp"
@@ -361,9 +362,10 @@ int run_bench_sparse(int argc, char** argv) {
   for (const int size : ranks)
     for (const auto& name : names) rows.push_back(SparseRun(o, name, size, elements).play());
   if (o.json) {
-    nlohmann::ordered_json json;
-    for (const auto& row : rows) json["results"].push_back(to_json(o, row));
-    fmt::print("{}\n", json.dump(2));
+    auto results = nlohmann::ordered_json::array();
+    for (const auto& row : rows) results.push_back(to_json(o, row));
+    const auto command = command_line("sinew bench sparse", argc, argv);
+    fmt::print("{}\n", bench_document("sinew-bench-sparse/1", command, std::move(results)).dump(1));
   } else {
     print_table(o, rows);
   }

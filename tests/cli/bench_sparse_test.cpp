@@ -96,7 +96,12 @@ TEST(BenchSparse, says_how_even_the_steps_of_a_round_are) {
   const auto ran = test::sinew({"bench", "sparse", "--elements", "20000", "--rounds", "3",
                                 "--steps", "4", "--json", "--against", "openmpi"});
   ASSERT_EQ(ran.status, 0) << ran.err;
-  const auto row = nlohmann::json::parse(ran.out)["results"][0];
+  const auto document = nlohmann::json::parse(ran.out);
+  EXPECT_EQ(document["command"],
+            "sinew bench sparse --elements 20000 --rounds 3 --steps 4 --json "
+            "--against openmpi");
+  EXPECT_GT(document["machine"]["cores"], 0);
+  const auto row = document["results"][0];
   const std::vector<double> steps = row["steps_ms"];
   ASSERT_EQ(steps.size(), kRounds * kSteps);
   std::vector<double> uneven;

@@ -1,6 +1,6 @@
 // How fast the kernels are on this machine: fold, pair and copy from one cache line to far past the
 // caches, beside the loop a person would write by hand; selection, beside the bare accumulate; the
-// checksum, beside xxh3.
+// checksum, beside xxh3; indices as gaps, beside one at a time.
 #include <benchmark/benchmark.h>
 
 #include <algorithm>
@@ -16,6 +16,7 @@
 
 #include "kernel/checksum.hpp"
 #include "kernel/copy.hpp"
+#include "kernel/gaps.hpp"
 #include "kernel/large_buffer.hpp"
 #include "kernel/reduce.hpp"
 #include "kernel/top_k.hpp"
@@ -213,6 +214,21 @@ void checksum(benchmark::State& state, Sum sum) {
   state.SetBytesProcessed(state.iterations() * static_cast<std::int64_t>(bytes));
 }
 
+// As many indices as a rank of two writes in a step of 27,569,568 elements at 2 %, as random.
+template <class Put>
+void gaps(benchmark::State& state, Put put) {
+  constexpr std::uint32_t kElements = 27569568, kPerMille = 20;
+  std::vector<std::uint32_t> indices;
+  std::uint64_t random = 88172645463325252U;
+  for (std::uint32_t i = 0; i < kElements; ++i) {
+    random = random * 6364136223846793005U + 1442695040888963407U;
+    if ((random >> 33) % 1000 < kPerMille) indices.push_back(i);
+  }
+  std::vector<std::byte> room(indices.size() * sinew::kMostGapBytes);
+  for (auto _ : state) benchmark::DoNotOptimize(put(indices, room.data()));
+  state.SetItemsProcessed(state.iterations() * static_cast<std::int64_t>(indices.size()));
+}
+
 const std::vector<std::int64_t> kInputs{2, 4, 8};
 const std::vector<std::int64_t> kFrames{64, 4 << 10, 256 << 10};
 const std::vector<std::int64_t> kSizes{64, 4 << 10, 64 << 10, 1 << 20, 64 << 20};
@@ -232,6 +248,10 @@ BENCHMARK_CAPTURE(checksum, scalar, [](auto data) { return sinew::checksum_scala
     -> ArgsProduct({kFrames});
 BENCHMARK_CAPTURE(checksum, xxh3, [](auto data) { return XXH3_64bits(data.data(), data.size()); })
     -> ArgsProduct({kFrames});
+BENCHMARK_CAPTURE(gaps, vectors,
+                  [](auto indices, auto* to) { return sinew::put_gaps(indices, 0, to); });
+BENCHMARK_CAPTURE(gaps, one_by_one,
+                  [](auto indices, auto* to) { return sinew::put_gaps_scalar(indices, 0, to); });
 BENCHMARK_CAPTURE(copy, plain, false)->ArgsProduct({kSizes});
 BENCHMARK_CAPTURE(copy, streaming, true)->ArgsProduct({kSizes});
 

@@ -315,6 +315,23 @@ class Run {
         show(row, table);
       }
     }
+    if (o_.algorithm != "all")
+      for (const auto& one : ours)
+        say_if_refused(make_case(o_, collective, sizes.front(), ranks), ranks, one);
+  }
+
+  // Whoever names an algorithm that cannot do this would see no row, and not know why.
+  void say_if_refused(const bench::Case& what, int ranks, const Ours& one) const {
+    const auto is_its_row = [&](const BenchRow& row) {
+      return row.collective == bench::name(what.collective) && row.ranks == ranks &&
+             row.algorithm == one.algorithm;
+    };
+    if (std::any_of(rows_.begin(), rows_.end(), is_its_row)) return;
+    for (const auto& candidate : candidates_for(what, ranks, one.setup))
+      if (candidate.algorithm == one.algorithm && !candidate.refused.empty())
+        fmt::print(stderr, "sinew: {} {} is left out: it {} ({} ranks over {})\n",
+                   bench::name(what.collective), one.algorithm, candidate.refused, ranks,
+                   one.setup.transport);
   }
 
   // "allreduce, f32 sum"

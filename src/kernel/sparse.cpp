@@ -11,7 +11,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <utility>
 
 HWY_BEFORE_NAMESPACE();
 namespace sinew {
@@ -30,7 +29,6 @@ std::size_t add_vectors(std::span<SparseItems> lists, ItemRoom room) {
 
 namespace hn = hwy::HWY_NAMESPACE;
 using F = hn::ScalableTag<float>;
-using U = hn::RebindToUnsigned<F>;
 
 // `streaming`: `to` is aligned.
 HWY_INLINE void emit(const float* staged, float* to, std::size_t elements, bool streaming) {
@@ -112,17 +110,15 @@ void write_vectors(std::span<float> vector, SparseItems items, float divisor, Co
 
 // Which of a few elements: a byte for each, because a bit would have to wait for the one set
 // before.
-template <std::size_t elements>
 struct Marks {
-  static constexpr std::size_t kWords = elements / 64;
-  static_assert(elements % 64 == 0);
-  alignas(64) std::uint8_t bytes[elements] = {};
+  static constexpr std::size_t kElements = 8192, kWords = kElements / 64;
+  alignas(64) std::uint8_t bytes[kElements] = {};
 
   /// Makes them bits, 64 in a word, and none is marked any more.
   HWY_INLINE void move_to(std::uint64_t* words) {
     const hn::CappedTag<std::uint8_t, 64> d;
     const std::size_t lanes = hn::Lanes(d);
-    for (std::size_t i = 0; i < elements; i += lanes) {
+    for (std::size_t i = 0; i < kElements; i += lanes) {
       const auto marked = hn::Ne(hn::Load(d, bytes + i), hn::Zero(d));
       hn::StoreMaskBits(d, marked, reinterpret_cast<std::uint8_t*>(words) + i / 8);
       hn::Store(hn::Zero(d), d, bytes + i);
@@ -134,10 +130,10 @@ struct Marks {
 // and then every item's sum is where it belongs, list after list. Nothing branches on how lists
 // interleave, and empty blocks are stepped over.
 std::size_t add_vectors(std::span<SparseItems> lists, ItemRoom room) {
-  constexpr std::size_t kBlock = 8192, kWords = Marks<kBlock>::kWords;
-  Marks<kBlock> marks;
+  constexpr auto kBlock = Marks::kElements, kWords = Marks::kWords;
+  Marks marks;
   std::uint64_t words[kWords + 1];  // as many bytes as Highway may write
-  std::uint32_t before[kWords];     // this word's elements: how many occur
+  std::uint32_t before[kWords];     // how many occur in the words before
   std::size_t count = 0;
   while (true) {
     auto next = ~std::uint64_t{0};

@@ -284,6 +284,18 @@ TEST(Bench, all_algorithms_are_those_that_take_parts_of_different_sizes) {
   EXPECT_TRUE(has(ran.out, "alltoall,bruck,"));
 }
 
+TEST(Bench, a_named_algorithm_that_cannot_is_left_out_and_said) {
+  const auto ran = bench({"allgather", "alltoallv", "-p", "3", "--sizes", "48K", "--algo",
+                          "recursive_doubling,bruck,linear", "--style", "csv"});
+  EXPECT_EQ(ran.status, 0) << ran.err;
+  EXPECT_TRUE(has(ran.err,
+                  "allgather recursive_doubling is left out: it does not fit these ranks (3 ranks"))
+      << ran.err;
+  EXPECT_TRUE(has(ran.err, "alltoallv bruck is left out: it needs parts of equal size")) << ran.err;
+  EXPECT_FALSE(has(ran.err, "linear"));
+  EXPECT_TRUE(has(ran.out, "alltoallv,linear,"));
+}
+
 TEST(Bench, rank_counts_are_lists_and_ranges) {
   const auto ranks = [](const std::string& text) {
     std::vector<std::string> seen;

@@ -3,7 +3,9 @@
 
 #include <fmt/format.h>
 
+#include <sinew/algorithms.hpp>
 #include "support/local_ranks.hpp"
+#include "transport/descriptor.hpp"
 
 namespace sinew::test {
 
@@ -20,6 +22,24 @@ inline LocalSetup local_trying(int calls = kCalls) {
   setup.options = trying(calls);
   return setup;
 }
+
+using Names = std::vector<std::string>;
+
+inline std::string algorithm_named(std::uint64_t key) {
+  for (const auto& algorithm : algorithms())
+    if (algorithm_key(algorithm.name) == key) return std::string(algorithm.name);
+  return "?";
+}
+
+/// By what a rank's collectives were run; "times" is their exchange.
+class Ran final : public Observer {
+ public:
+  void on_event(const Event& event) noexcept override {
+    if (event.kind == EventKind::collective)
+      names.push_back(event.tag == kTrialTag ? "times" : algorithm_named(event.algorithm));
+  }
+  Names names;
+};
 
 /// Integer-valued, so that no order of adding matters.
 inline float summand(int factor, int salt, std::size_t element) {

@@ -326,7 +326,8 @@ class Run {
       return row.collective == bench::name(what.collective) && row.ranks == ranks &&
              row.algorithm == one.algorithm;
     };
-    if (std::any_of(rows_.begin(), rows_.end(), is_its_row)) return;
+    const auto seat = bench_seat();  // in an MPI job one speaks for all
+    if ((seat && seat->rank != 0) || std::any_of(rows_.begin(), rows_.end(), is_its_row)) return;
     for (const auto& candidate : candidates_for(what, ranks, one.setup))
       if (candidate.algorithm == one.algorithm && !candidate.refused.empty())
         fmt::print(stderr, "sinew: {} {} is left out: it {} ({} ranks over {})\n",

@@ -108,7 +108,8 @@ void Plan::lower() {
   // What starts ahead writes a few lines again and again, which stay in the cache.
   measures_stores = uses_board && !starts_ahead && !tiny && !by_reference &&
                     longest >= (binding_.crowded ? kMeasuredCrowded : kMeasuredAlone);
-  stores.expect(passes);
+  stores.expect(passes, std::any_of(steps.begin(), steps.end(),
+                                    [](const BoundStep& step) { return step.echoes; }));
   binding_.world = nullptr;  // the caller's, for as long as binding takes
   transfers.assign(steps.size(), {});
   done.assign(steps.size(), 0);

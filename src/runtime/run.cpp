@@ -38,7 +38,7 @@ void Run::begin(OpTag tag, const OpDescriptor& descriptor, std::uint64_t hash) n
   base_[2] = plan_->scratch.get() + plan_->staged_bytes;
   if (board_ != nullptr)
     board_->begin(tag, plan_->uses_board ? plan_->passes * plan_->schedule().rounds : 0);
-  streams_ = plan_->measures_stores && plan_->stores.streams();
+  past_caches_ = plan_->measures_stores ? plan_->stores.next() : PastCaches::none;
   begun_ns_ = plan_->measures_stores && plan_->stores.measures() ? now_ns() : 0;
   if (!plan_->uses_board) enter();
   begin_pass();
@@ -264,7 +264,8 @@ Progress Run::publish(const BoundStep& step, std::uint64_t begin, std::uint64_t 
     return Progress::done;
   }
   board_->count_work(bytes);
-  copy_bytes(slot(rank_) + step.board, source(step) + begin, bytes, streams_);
+  copy_bytes(slot(rank_) + step.board, source(step) + begin, bytes,
+             past_caches_ == PastCaches::all);
   return Progress::done;
 }
 
@@ -368,7 +369,7 @@ void Run::fold(const BoundStep& step, std::uint64_t begin, std::uint64_t bytes,
   std::byte* const into[] = {destination(step) + begin, slot(rank_) + step.echo};
   const auto elements = bytes >> std::countr_zero(plan_->reducer.element_bytes);
   plan_->reducer.fold({into, step.echoes ? 2U : 1U}, inputs, elements,
-                      step.echoes && streams_ ? 1 : 0);
+                      step.echoes && past_caches_ != PastCaches::none ? 1 : 0);
   if (plan_->divide_folds)
     divide(plan_->binding().dtype, into[0], elements, plan_->binding().divisor);
 }

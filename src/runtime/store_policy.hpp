@@ -2,34 +2,48 @@
 //
 // Where cores share a cache, ordinary stores win: readers find the data there. Where they do not,
 // every line written must first be called back from the reader's cache, and writing past the caches
-// is several times faster. Virtual machines move between the two within seconds, so the policy
-// keeps measuring: it uses what was faster lately, and tries the other now and then: less often in
-// long runs, where the other may take several times as long. What it chooses is this rank's own
-// affair and changes no result.
+// is several times faster. In between lies what a fold writes to a slot while it writes its own
+// output, too: the stores of both wait for each other, and reading from memory may cost less.
+// Virtual machines move between modes within seconds, so the policy keeps measuring: it uses what
+// was fastest lately, and tries the others now and then: less often in long runs, where another
+// way may take several times as long. What it chooses is this rank's own affair and changes no
+// result.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
+#include <iterator>
 
 namespace sinew {
 
+/// Which of its stores to slots a rank sends past the caches.
+enum class PastCaches : std::uint8_t {
+  none,
+  all,
+  results,  // those of results that a fold stores elsewhere, too
+};
+
 class StorePolicy {
  public:
-  /// The next runs have so many passes, as many on all ranks.
-  void expect(std::uint32_t passes) noexcept {
+  /// The next runs have so many passes, as many on all ranks, and folds that store a result twice.
+  void expect(std::uint32_t passes, bool stores_results_twice) noexcept {
     try_every_ = passes < kLongPasses ? kTryEvery : kTryLongEvery;
+    ways_ = stores_results_twice ? 3 : 2;
   }
-  /// Which way to write in the next run.
-  [[nodiscard]] bool streams() noexcept {
+  /// What to write past the caches in the next run.
+  [[nodiscard]] PastCaches next() noexcept {
     ++runs_;
-    const bool best = time_ns_[1] < time_ns_[0];
     // What is tried depends on the number of the run, which is the same on all ranks. If each tried
     // the opposite of its own choice, two that chose apart would swap, find that as slow, and never
     // see what all of them could have together.
     if (runs_ <= kFirst)
-      streams_ = runs_ % 2 == 0;
+      way_ = (runs_ - 1) % ways_;
+    else if (runs_ % try_every_ == 0)
+      way_ = (runs_ / try_every_ - 1) % ways_;
     else
-      streams_ = runs_ % try_every_ == 0 ? runs_ / try_every_ % 2 == 0 : best;
-    return streams_;
+      way_ = static_cast<std::uint32_t>(
+          std::distance(time_ns_, std::min_element(time_ns_, time_ns_ + ways_)));
+    return static_cast<PastCaches>(way_);
   }
   /// Whether to say how long that run takes. Short ones are asked only some times in a row: reading
   /// the clock would be a good part of them.
@@ -38,20 +52,21 @@ class StorePolicy {
   }
   /// How long it took.
   void took(std::uint64_t nanoseconds) noexcept {
-    auto& mean = time_ns_[streams_ ? 1 : 0];
+    auto& mean = time_ns_[way_];
     const auto now = static_cast<double>(nanoseconds);
-    // Falls at once, rises slowly: a run that was interrupted says little about how it was written.
-    mean = mean == 0 || now < mean ? now : mean + (now - mean) / 8;
+    // Falls at once, rises slowly, however long it took: a run that was interrupted, or that found
+    // nothing in the caches, says little about how it was written.
+    mean = mean == 0 || now < mean ? now : mean + std::min(now - mean, mean / 4) / 8;
   }
 
  private:
   static constexpr std::uint32_t kFirst = 6, kTryEvery = 64, kInARow = 8;
   static constexpr std::uint32_t kLongPasses = 8, kTryLongEvery = 256;
   static constexpr double kLongNs = 5000;
-  double time_ns_[2] = {0, 0};  // lately, with ordinary and with streaming stores
+  double time_ns_[3] = {0, 0, 0};  // of each way, lately
+  std::uint32_t ways_ = 2, way_ = 0;
   std::uint32_t try_every_ = kTryEvery;
   std::uint32_t runs_ = 0;
-  bool streams_ = false;
 };
 
 }  // namespace sinew

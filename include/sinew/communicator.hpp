@@ -32,9 +32,10 @@ struct Options {
   /// fastest. 0: none. 2 or more: that many, with the two that are predicted fastest; which is kept
   /// depends on timing, and on it the order of sums. -1: as SINEW_TRIAL says, of connect(), and
   /// without it 36 calls wherever ranks share memory and no bit of a result depends on the winner:
-  /// the fastest by messages, through slots and by reading other ranks' memory, of 4 KiB and more.
-  /// Equal on all ranks. Calls that name their algorithm take no part, nor does anything that is
-  /// `deterministic`, nor parts of sizes that only their owner knows.
+  /// the fastest by messages, through slots and by reading other ranks' memory, of 4 KiB and more,
+  /// and again after some thousands of calls. Equal on all ranks. Calls that name their algorithm
+  /// take no part, nor does anything that is `deterministic`, nor parts of sizes that only their
+  /// owner knows, unless the call says about how long it is (`likely_bytes`).
   int trial_calls = -1;
   /// Of connect(): "auto", "shm", "tcp", "mpi"; "": as SINEW_TRANSPORT says.
   std::string transport{};

@@ -44,7 +44,7 @@ struct Active {
   const std::byte* input = nullptr;
   std::byte* output = nullptr;
   TrialRole role = TrialRole::none;
-  Trial* trial = nullptr;
+  std::shared_ptr<Trial> trial;
   int side = 0;                                // of a turn: whose
   std::array<Planned*, kMostTried> choices{};  // of one that waits: what runs if that side wins
   Clock::time_point since{};                   // of a turn: when the caller came in,

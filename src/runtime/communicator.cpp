@@ -33,6 +33,7 @@ Moved Communicator::last_moved() const noexcept {
 }
 
 void Communicator::run(const Call& call) {
+  state_->planner.review_trials(state_->sequence);
   if (state_->repeats(call)) return state_->repeat(call);
   if (!state_->queue.empty() || state_->planner.trial(call) != nullptr) {
     wait(start(call));
@@ -46,8 +47,9 @@ void Communicator::run(const Call& call) {
 Request Communicator::start(const Call& call) {
   const State::Visit visit(*state_);
   Active active(*state_->transport);
-  if (auto* const trial = state_->planner.trial(call))
-    state_->prepare_tried(active, call, *trial);
+  state_->planner.review_trials(state_->sequence);
+  if (const auto trial = state_->planner.trial(call))
+    state_->prepare_tried(active, call, trial);
   else
     state_->prepare(active, call);
   const auto id = active.tag.sequence;

@@ -8,6 +8,7 @@
 #include <atomic>
 #include <deque>
 #include <functional>
+#include <memory_resource>
 #include <optional>
 
 #include <sinew/communicator.hpp>
@@ -35,9 +36,10 @@ struct Communicator::State {
   std::uint32_t finished = 0;  // sequence of the last operation that is done
   std::uint32_t subsets = 0;
   std::uint32_t epoch = 0;
-  std::deque<Active> queue;        // started and not done; only the first runs
-  Active alone;                    // a blocking call with nothing queued
-  Planned* last_queued = nullptr;  // the plan of what was last done of the queue
+  std::pmr::unsynchronized_pool_resource room;  // of what is queued: used again, not given back
+  std::pmr::deque<Active> queue{&room};         // started and not done; only the first runs
+  Active alone;                                 // a blocking call with nothing queued
+  Planned* last_queued = nullptr;               // the plan of what was last done of the queue
   std::optional<Error> broken;
 
   State(std::unique_ptr<Transport> t, Options o)
@@ -120,24 +122,24 @@ struct Communicator::State {
 
   // A call of a trial. Whoever starts one must not wait, so neither must the first after the last
   // turn: it is queued behind the exchange of times, and has its plan when it begins.
-  void prepare_tried(Active& active, const Call& call, Trial& trial) {
+  void prepare_tried(Active& active, const Call& call, const std::shared_ptr<Trial>& trial) {
     if (broken) throw *broken;
     alone.planned = nullptr;  // the planner may forget it
-    const bool has_turn = trial.has_turns();
+    const bool has_turn = trial->has_turns();
     std::array<Used, kMostTried> plans;
-    for (int side = 0; side < static_cast<int>(trial.sides()); ++side)
-      if (!has_turn || side == trial.turn())
-        plans[static_cast<std::size_t>(side)] = use(planner.plan_tried(call, trial.side(side)));
-    auto exchange = trial.wants_to_ask() ? use(planner.plan_exchange(trial)) : Used();
+    for (int side = 0; side < static_cast<int>(trial->sides()); ++side)
+      if (!has_turn || side == trial->turn())
+        plans[static_cast<std::size_t>(side)] = use(planner.plan_tried(call, trial->side(side)));
+    auto exchange = trial->wants_to_ask() ? use(planner.plan_exchange(*trial)) : Used();
     if (exchange) enqueue_exchange(trial, std::move(exchange), call.options.timeout);
-    active.role = !has_turn             ? TrialRole::waits
-                  : trial.turn_counts() ? TrialRole::turn
-                                        : TrialRole::none;
-    active.trial = &trial;
-    active.side = trial.turn();
+    active.role = !has_turn              ? TrialRole::waits
+                  : trial->turn_counts() ? TrialRole::turn
+                                         : TrialRole::none;
+    active.trial = trial;
+    active.side = trial->turn();
     if (has_turn) {
       active.planned = plans[static_cast<std::size_t>(active.side)].release();
-      trial.take_turn();
+      trial->take_turn();
     } else {
       for (std::size_t side = 0; side < plans.size(); ++side)
         active.choices[side] = plans[side].release();
@@ -149,16 +151,17 @@ struct Communicator::State {
     active.run.set(active.planned->plan, active.input, active.output);
   }
 
-  void enqueue_exchange(Trial& trial, Used planned, std::chrono::nanoseconds timeout) {
-    const auto times = std::as_writable_bytes(trial.times());
+  void enqueue_exchange(const std::shared_ptr<Trial>& trial, Used planned,
+                        std::chrono::nanoseconds timeout) {
+    const auto times = std::as_writable_bytes(trial->times());
     Active active(*transport);
     active.role = TrialRole::exchange;
-    active.trial = &trial;
+    active.trial = trial;
     active.planned = planned.release();
     take_number(active, {.tag = kTrialTag, .timeout = timeout});
     active.run.set(active.planned->plan, times.data(), times.data());
     enqueue(active);
-    trial.ask();
+    trial->ask();
   }
 
   // The operation whose turn it is, if any.

@@ -2,7 +2,9 @@
 #pragma once
 
 #include <algorithm>
+#include <limits>
 #include <map>
+#include <memory>
 #include <unordered_map>
 
 #include <sinew/communicator.hpp>
@@ -40,8 +42,14 @@ class Planner {
 
   /// The trial that a call is part of until that is over; null: the call runs as plan() says.
   /// Throws Error on bad calls.
-  Trial* trial(const Call& call) {
+  std::shared_ptr<Trial> trial(const Call& call) {
     return trial_calls_ > 0 && !is_last(call) ? trial_under_way(call) : nullptr;
+  }
+  /// Machines change, and what else runs on them: once in a while trials begin again, at the same
+  /// call on all ranks. To be asked before every call, with how many were before it.
+  void review_trials(std::uint32_t calls_before) {
+    if (calls_before - reviewed_ >= review_every_) [[unlikely]]
+      begin_trials_again(calls_before);
   }
   /// The plan for a call in a trial, by one of its algorithms.
   Planned& plan_tried(const Call& call, const Algorithm& algorithm);
@@ -77,7 +85,7 @@ class Planner {
     std::size_t operator()(const Kind& kind) const noexcept;
   };
   struct Tried {
-    Trial trial;
+    std::shared_ptr<Trial> trial;
     bool shared_is_faster = false;  // where buffers lie in memory that all share, there is no trial
   };
 
@@ -85,6 +93,8 @@ class Planner {
     const Algorithm* algorithm;
     double us;
   };
+
+  static constexpr std::uint32_t kNever = std::numeric_limits<std::uint32_t>::max();
 
   Planned& find(const Call& call);
   [[nodiscard]] Key key_of(const Call& call) const noexcept;
@@ -106,8 +116,9 @@ class Planner {
                                                       std::span<const Predicted> fitting) const;
   [[nodiscard]] Tried make_trial(const Call& call) const;
   [[nodiscard]] const Trial* known_trial(const Call& call) const;
-  Trial* trial_for(const Call& call);
-  Trial* trial_under_way(const Call& call);
+  std::shared_ptr<Trial> trial_for(const Call& call);
+  std::shared_ptr<Trial> trial_under_way(const Call& call);
+  void begin_trials_again(std::uint32_t calls_before);
   [[nodiscard]] Binding bind(const Schedule& schedule, const Call& call) const;
   Planned& planned_for(const Key& key, const Call& call);
   Planned& make(const Key& key, const Call& call);
@@ -116,10 +127,13 @@ class Planner {
 
   Transport& transport_;
   const Options& options_;
-  Surroundings surroundings_;  // what algorithms are chosen by
-  int trial_calls_;            // 0: there are no trials here
-  bool tries_any_;             // those were asked for; otherwise only where no bit depends on them
-  std::uint64_t last_ragged_ = 0;  // counts of the last call with counts
+  Surroundings surroundings_;   // what algorithms are chosen by
+  int trial_calls_;             // 0: there are no trials here
+  bool tries_any_;              // those were asked for; otherwise only where no bit depends on them
+  std::uint32_t reviewed_ = 0;  // when trials last began again: after how many calls
+  std::uint32_t review_every_ = kNever;  // calls
+  std::uint32_t kinds_tried_ = 0;        // without being asked to
+  std::uint64_t last_ragged_ = 0;        // counts of the last call with counts
   std::unordered_map<Kind, Tried, KindHash> trials_;
   std::unordered_map<Key, std::unique_ptr<Planned>, KeyHash> plans_;
   std::map<std::pair<Collective, std::string>, World> installed_;

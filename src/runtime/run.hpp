@@ -109,9 +109,9 @@ class Run {
   std::uint32_t pass_ = 0;
   std::uint32_t round_ = 0;  // of the first stream: number of the round being run
   bool moved_ = false;
-  bool settled_ = false;        // nothing is left to do
+  bool settled_ = false;                       // nothing is left to do
   PastCaches past_caches_ = PastCaches::none;  // how this run writes its slots
-  std::uint64_t begun_ns_ = 0;  // 0: this run is not measured
+  std::uint64_t begun_ns_ = 0;                 // 0: this run is not measured
   /// The first round of the next run, made ready while this one waits.
   struct Ahead {
     bool ready = false;

@@ -9,6 +9,11 @@
 #include "transport/descriptor.hpp"
 
 namespace sinew {
+namespace {
+
+constexpr int kInARow = 4;  // calls of one side, at most
+
+}  // namespace
 
 int checked_trial_calls(int calls, std::string_view whose) {
   if (calls == 1)
@@ -26,11 +31,20 @@ Trial::Trial(std::span<const Algorithm* const> sides, int calls, const OpDescrip
     : count_(std::min(sides.size(), kMostTried)), calls_(calls), exchange_(kind) {
   std::copy_n(sides.begin(), count_, sides_.begin());
   // Every side has its turn at least twice.
-  constexpr int kInARow = 4;
   block_ = std::clamp(calls / (2 * static_cast<int>(count_)), 1, kInARow);
   exchange_.algorithm = 0;  // of all of them
   exchange_.tag = kTrialTag;
-  for (auto& times : took_ns_) times.reserve(static_cast<std::size_t>(calls) / count_ + kInARow);
+  begin_again();
+}
+
+void Trial::begin_again() {
+  phase_ = Phase::turns;
+  taken_ = 0;
+  times_ = {};
+  for (auto& times : took_ns_) {
+    times.clear();
+    times.reserve(static_cast<std::size_t>(calls_) / count_ + kInARow);  // a copy has no room
+  }
 }
 
 void Trial::take_turn() noexcept {
@@ -73,15 +87,14 @@ void Trial::judge() noexcept {
   winner_ = static_cast<int>(std::min_element(times.begin(), times.end()) - times.begin());
   // Less than a tenth is no verdict: two trials of the same two differ by as much.
   if (*std::min_element(times.begin(), times.end()) * 10 > times.front() * 9) winner_ = 0;
+  judged_ = times_;
   phase_ = Phase::over;
-  took_ns_ = {};
 }
 
 double Trial::measured_us(std::string_view algorithm) const noexcept {
-  if (!is_over()) return 0;
   for (std::size_t side = 0; side < count_; ++side)
     if (sides_[side] != nullptr && sides_[side]->name == algorithm)
-      return static_cast<double>(times_[side]) / 1e3;
+      return static_cast<double>(judged_[side]) / 1e3;
   return 0;
 }
 

@@ -19,6 +19,9 @@ namespace sinew {
 inline constexpr int kMostTrialCalls = 10'000;
 /// Calls of a trial that nobody asked for, because no bit of a result depends on it.
 inline constexpr int kNeutralTrialCalls = 36;
+/// After how many calls of a communicator, for each kind that it has tried, such trials begin
+/// again.
+inline constexpr std::uint32_t kTrialsAgainEvery = 8192;
 /// Most algorithms in a trial.
 inline constexpr std::size_t kMostTried = 3;
 
@@ -36,6 +39,9 @@ class Trial {
   Trial(std::span<const Algorithm* const> sides, int calls, const OpDescriptor& kind);
 
   [[nodiscard]] bool is_over() const noexcept { return phase_ == Phase::over; }
+  /// The same once more. What was measured last stands until this is judged.
+  void begin_again();
+
   /// Whether calls still take turns.
   [[nodiscard]] bool has_turns() const noexcept { return phase_ == Phase::turns; }
   /// How many take part.
@@ -56,6 +62,8 @@ class Trial {
   /// Whether nobody has asked the others yet; that is to be done before the next call.
   [[nodiscard]] bool wants_to_ask() const noexcept { return phase_ == Phase::asks; }
   void ask() noexcept { phase_ = Phase::waits; }
+  /// Whether they have been asked, so that nothing of it is left to be started.
+  [[nodiscard]] bool has_asked() const noexcept { return phase_ >= Phase::waits; }
   /// How the exchange of times is announced: as the end of what these calls began.
   [[nodiscard]] const OpDescriptor& exchange() const noexcept { return exchange_; }
   /// What is exchanged: this rank's means without the longest quarter of turns, once all are done;
@@ -69,12 +77,12 @@ class Trial {
   [[nodiscard]] const Algorithm& side(int which) const noexcept {
     return *sides_[static_cast<std::size_t>(which)];
   }
-  /// Of a trial that is over.
+  /// Of a trial that is over, or was before it began again.
   [[nodiscard]] int winning_side() const noexcept { return winner_; }
   [[nodiscard]] const Algorithm* winner() const noexcept {
     return sides_[static_cast<std::size_t>(winner_)];
   }
-  /// What the slowest rank's mean was; 0 if the algorithm was not in a trial that is over.
+  /// What the slowest rank's mean was when it was last over; 0: it never was, or without this.
   [[nodiscard]] double measured_us(std::string_view algorithm) const noexcept;
 
  private:
@@ -87,6 +95,7 @@ class Trial {
   int block_ = 1;  // calls in a row
   int taken_ = 0;
   int winner_ = 0;
+  std::array<std::uint64_t, kMostTried> judged_{};  // the times that made it the winner
   std::array<std::vector<std::uint64_t>, kMostTried> took_ns_;
   std::array<std::uint64_t, kMostTried> times_{};
   OpDescriptor exchange_{};

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cstdlib>
 #include <new>
 
@@ -116,6 +117,50 @@ TEST(Allocations, are_none_in_a_thousand_repeated_calls_of_every_algorithm) {
 TEST(Allocations, are_none_when_calls_are_sliced_or_ranks_share_cores) {
   expect_none(2, 300'000, 3);
   expect_none(3, 1000, 50);
+}
+
+TEST(Allocations, are_none_in_calls_that_are_started_and_waited_for) {
+  test::Complaints wrong(2);
+  test::on_local(2, [&](Communicator& communicator) {
+    std::vector<float> data(100);
+    const Call call{.collective = Collective::allreduce,
+                    .input = data.data(),
+                    .output = data.data(),
+                    .count = 100};
+    std::array<Request, 3> requests{};
+    const auto several = [&] {
+      for (auto& request : requests) request = communicator.start(call);
+      communicator.wait_all(requests);
+    };
+    for (int i = 0; i < 50; ++i) several();
+    const auto before = allocations;
+    for (int i = 0; i < 1000; ++i) several();
+    if (const auto made = allocations - before; made != 0)
+      wrong.add(communicator.rank(), fmt::format("{} allocations", made));
+  });
+  EXPECT_EQ(wrong.text(), "");
+}
+
+TEST(Allocations, are_none_when_trials_begin_again) {
+  test::Complaints wrong(2);
+  test::LocalSetup setup;
+  setup.cores = 2;
+  test::on_local(
+      2,
+      [&](Communicator& communicator) {
+        std::vector<float> in(1000), out(2000);
+        const Call call{.collective = Collective::allgather,
+                        .input = in.data(),
+                        .output = out.data(),
+                        .count = in.size()};
+        for (int i = 0; i <= kNeutralTrialCalls; ++i) communicator.run(call);
+        const auto before = allocations;
+        for (std::uint32_t i = 0; i < 2 * kTrialsAgainEvery; ++i) communicator.run(call);
+        if (const auto made = allocations - before; made != 0)
+          wrong.add(communicator.rank(), fmt::format("{} allocations", made));
+      },
+      setup);
+  EXPECT_EQ(wrong.text(), "");
 }
 
 // Both while a trial's turns are of one kind and of several, which are looked up each time.

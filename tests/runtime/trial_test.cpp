@@ -87,5 +87,36 @@ TEST(Trial, keeps_to_the_prediction_unless_another_was_faster_by_a_tenth) {
   }
 }
 
+TEST(Trial, begins_again_and_stands_as_it_was_judged_until_it_is_judged_again) {
+  const auto& ring = find_algorithm(Collective::allreduce, "ring");
+  const auto& flat = find_algorithm(Collective::allreduce, "flat");
+  Trial trial(std::array{&ring, &flat}, 4, {});
+  const auto run = [&](int ring_ns, int flat_ns) {
+    for (int i = 0; i < 4; ++i) {
+      ASSERT_TRUE(trial.has_turns());
+      EXPECT_EQ(trial.turn(), i % 2);
+      EXPECT_FALSE(trial.has_asked());
+      trial.take_turn();
+      trial.took(i % 2, std::chrono::nanoseconds(i % 2 == 0 ? ring_ns : flat_ns));
+    }
+    trial.ask();
+    EXPECT_TRUE(trial.has_asked());
+    trial.fill_times();
+    trial.judge();
+  };
+  run(3000, 5000);
+  EXPECT_EQ(trial.winner(), &ring);
+  trial.begin_again();
+  EXPECT_FALSE(trial.is_over());
+  EXPECT_FALSE(trial.has_asked());
+  EXPECT_EQ(trial.winner(), &ring);
+  EXPECT_EQ(trial.measured_us("ring"), 3);
+  run(9000, 4000);
+  EXPECT_TRUE(trial.is_over());
+  EXPECT_EQ(trial.winner(), &flat);
+  EXPECT_EQ(trial.measured_us("ring"), 9);
+  EXPECT_EQ(trial.measured_us("flat"), 4);
+}
+
 }  // namespace
 }  // namespace sinew

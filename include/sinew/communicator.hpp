@@ -93,7 +93,7 @@ struct Candidate {
   std::string_view algorithm;
   double predicted_us = 0;
   std::string_view refused;  // why it does not fit, or ""
-  double measured_us = 0;    // in a trial that is over, by the slowest rank; 0: it was not in one
+  double measured_us = 0;    // in the last trial that is over, by the slowest rank; 0: in none
   bool won = false;          // that trial
 };
 

@@ -5,6 +5,8 @@
 namespace sinew {
 
 void Active::begin_role(Clock::time_point now) noexcept {
+  // How slots are best written was found out some thousands of calls ago, if at all.
+  if (is_first_turn) planned->plan.stores.forget();
   if (role == TrialRole::turn) come_in(now);
   if (role == TrialRole::exchange) trial->fill_times();
   if (role != TrialRole::waits) return;

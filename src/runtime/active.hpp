@@ -25,7 +25,8 @@ inline Used use(Planned& planned) noexcept {
 /// What a collective has to do with a trial.
 enum class TrialRole : std::uint8_t {
   none,
-  turn,      // it is measured
+  warm_up,   // a turn that is not measured
+  turn,      // one that is
   exchange,  // it tells the others what was measured
   waits,     // it will run as that says
 };
@@ -45,7 +46,8 @@ struct Active {
   std::byte* output = nullptr;
   TrialRole role = TrialRole::none;
   std::shared_ptr<Trial> trial;
-  int side = 0;                                // of a turn: whose
+  int side = 0;                                // of a turn: whose,
+  bool is_first_turn = false;                  // and whether it had none before in this trial
   std::array<Planned*, kMostTried> choices{};  // of one that waits: what runs if that side wins
   Clock::time_point since{};                   // of a turn: when the caller came in,
   std::chrono::nanoseconds spent{};            // and how long it was in here before

@@ -48,8 +48,8 @@ Request Communicator::start(const Call& call) {
   const State::Visit visit(*state_);
   Active active(*state_->transport);
   state_->planner.review_trials(state_->sequence);
-  if (const auto trial = state_->planner.trial(call))
-    state_->prepare_tried(active, call, trial);
+  if (const auto* const trial = state_->planner.trial(call))
+    state_->prepare_tried(active, call, *trial);
   else
     state_->prepare(active, call);
   const auto id = active.tag.sequence;
@@ -65,7 +65,7 @@ bool Communicator::test(Request request) {
   state_->poll_all();
   switch (request.kind) {
     case Request::Kind::collective:
-      return state_->finished >= request.id;
+      return state_->is_finished(request.id);
     case Request::Kind::message: {
       const auto is_done = [&] { return state_->mailbox.is_done(request.id); };
       if (!is_done())
@@ -81,7 +81,8 @@ bool Communicator::test(Request request) {
 void Communicator::wait(Request request) {
   const State::Visit visit(*state_);
   if (request.kind == Request::Kind::collective)
-    state_->wait_until([&] { return state_->finished >= request.id; }, state_->limit_of(request.id),
+    state_->wait_until([&] { return state_->is_finished(request.id); },
+                       state_->limit_of(request.id),
                        [&] { return fmt::format("operation #{}", request.id); }, -1);
   if (request.kind == Request::Kind::message)
     state_->wait_until([&] { return state_->mailbox.is_done(request.id); }, state_->options.timeout,

@@ -36,10 +36,11 @@ struct Communicator::State {
   std::uint32_t finished = 0;  // sequence of the last operation that is done
   std::uint32_t subsets = 0;
   std::uint32_t epoch = 0;
-  std::pmr::unsynchronized_pool_resource room;  // of what is queued: used again, not given back
-  std::pmr::deque<Active> queue{&room};         // started and not done; only the first runs
-  Active alone;                                 // a blocking call with nothing queued
-  Planned* last_queued = nullptr;               // the plan of what was last done of the queue
+  // Of what is queued: used again, not given back.
+  std::pmr::unsynchronized_pool_resource room{std::pmr::new_delete_resource()};
+  std::pmr::deque<Active> queue{&room};  // started and not done; only the first runs
+  Active alone;                          // a blocking call with nothing queued
+  Planned* last_queued = nullptr;        // the plan of what was last done of the queue
   std::optional<Error> broken;
 
   State(std::unique_ptr<Transport> t, Options o)
@@ -68,6 +69,11 @@ struct Communicator::State {
     take_number(active, call.options);
     active.run.set(planned.plan, static_cast<const std::byte*>(call.input),
                    static_cast<std::byte*>(call.output));
+  }
+
+  // Numbers begin again at 0 after four billion.
+  [[nodiscard]] bool is_finished(std::uint64_t id) const noexcept {
+    return static_cast<std::int32_t>(finished - static_cast<std::uint32_t>(id)) >= 0;
   }
 
   [[nodiscard]] std::chrono::nanoseconds limit_for(const CallOptions& of_call) const noexcept {
@@ -134,9 +140,10 @@ struct Communicator::State {
     if (exchange) enqueue_exchange(trial, std::move(exchange), call.options.timeout);
     active.role = !has_turn              ? TrialRole::waits
                   : trial->turn_counts() ? TrialRole::turn
-                                         : TrialRole::none;
+                                         : TrialRole::warm_up;
     active.trial = trial;
     active.side = trial->turn();
+    active.is_first_turn = trial->turn_is_first();
     if (has_turn) {
       active.planned = plans[static_cast<std::size_t>(active.side)].release();
       trial->take_turn();

@@ -25,6 +25,10 @@ constexpr std::uint64_t kStreamingLeast = std::uint64_t{2} << 20;
 constexpr std::uint64_t kMeasuredAlone = std::uint64_t{4} << 10;
 constexpr std::uint64_t kMeasuredCrowded = std::uint64_t{256} << 10;
 
+// Publish, fold, publish the result, read it. Whether a rank has such a fold depends on its part
+// (the root of a reduce has none), but the number of rounds does not.
+constexpr std::uint32_t kEchoingRounds = 4;
+
 std::uint64_t round_up(std::uint64_t bytes) {
   return (bytes + kLineBytes - 1) / kLineBytes * kLineBytes;
 }
@@ -108,8 +112,7 @@ void Plan::lower() {
   // What starts ahead writes a few lines again and again, which stay in the cache.
   measures_stores = uses_board && !starts_ahead && !tiny && !by_reference &&
                     longest >= (binding_.crowded ? kMeasuredCrowded : kMeasuredAlone);
-  stores.expect(passes, std::any_of(steps.begin(), steps.end(),
-                                    [](const BoundStep& step) { return step.echoes; }));
+  stores.expect(passes, schedule_.rounds >= kEchoingRounds);
   binding_.world = nullptr;  // the caller's, for as long as binding takes
   transfers.assign(steps.size(), {});
   done.assign(steps.size(), 0);

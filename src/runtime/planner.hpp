@@ -2,7 +2,6 @@
 #pragma once
 
 #include <algorithm>
-#include <limits>
 #include <map>
 #include <memory>
 #include <unordered_map>
@@ -42,13 +41,15 @@ class Planner {
 
   /// The trial that a call is part of until that is over; null: the call runs as plan() says.
   /// Throws Error on bad calls.
-  std::shared_ptr<Trial> trial(const Call& call) {
+  const std::shared_ptr<Trial>* trial(const Call& call) {
     return trial_calls_ > 0 && !is_last(call) ? trial_under_way(call) : nullptr;
   }
   /// Machines change, and what else runs on them: once in a while trials begin again, at the same
   /// call on all ranks. To be asked before every call, with how many were before it.
   void review_trials(std::uint32_t calls_before) {
-    if (calls_before - reviewed_ >= review_every_) [[unlikely]]
+    // May be asked twice for one call, and kinds may have been added in between: as that only makes
+    // reviews rarer, the second time does nothing.
+    if (calls_before - reviewed_ >= kTrialsAgainEvery * std::max(1U, kinds_tried_)) [[unlikely]]
       begin_trials_again(calls_before);
   }
   /// The plan for a call in a trial, by one of its algorithms.
@@ -94,8 +95,6 @@ class Planner {
     double us;
   };
 
-  static constexpr std::uint32_t kNever = std::numeric_limits<std::uint32_t>::max();
-
   Planned& find(const Call& call);
   [[nodiscard]] Key key_of(const Call& call) const noexcept;
   void check(const Call& call) const;
@@ -116,8 +115,8 @@ class Planner {
                                                       std::span<const Predicted> fitting) const;
   [[nodiscard]] Tried make_trial(const Call& call) const;
   [[nodiscard]] const Trial* known_trial(const Call& call) const;
-  std::shared_ptr<Trial> trial_for(const Call& call);
-  std::shared_ptr<Trial> trial_under_way(const Call& call);
+  const std::shared_ptr<Trial>* trial_for(const Call& call);
+  const std::shared_ptr<Trial>* trial_under_way(const Call& call);
   void begin_trials_again(std::uint32_t calls_before);
   [[nodiscard]] Binding bind(const Schedule& schedule, const Call& call) const;
   Planned& planned_for(const Key& key, const Call& call);
@@ -131,9 +130,8 @@ class Planner {
   int trial_calls_;             // 0: there are no trials here
   bool tries_any_;              // those were asked for; otherwise only where no bit depends on them
   std::uint32_t reviewed_ = 0;  // when trials last began again: after how many calls
-  std::uint32_t review_every_ = kNever;  // calls
-  std::uint32_t kinds_tried_ = 0;        // without being asked to
-  std::uint64_t last_ragged_ = 0;        // counts of the last call with counts
+  std::uint32_t kinds_tried_ = 0;  // without being asked to
+  std::uint64_t last_ragged_ = 0;  // counts of the last call with counts
   std::unordered_map<Kind, Tried, KindHash> trials_;
   std::unordered_map<Key, std::unique_ptr<Planned>, KeyHash> plans_;
   std::map<std::pair<Collective, std::string>, World> installed_;

@@ -108,7 +108,7 @@ const Trial* Planner::known_trial(const Call& call) const {
 }
 
 // Made where there is none. Asked once for a call, however it was started, because it counts.
-std::shared_ptr<Trial> Planner::trial_for(const Call& call) {
+const std::shared_ptr<Trial>* Planner::trial_for(const Call& call) {
   if (!takes_part(call)) return nullptr;
   const auto kind = kind_of(call);
   auto at = trials_.find(kind);
@@ -120,30 +120,29 @@ std::shared_ptr<Trial> Planner::trial_for(const Call& call) {
     if (trials_.size() >= kMostTrials) return nullptr;
     check(call);
     at = trials_.emplace(kind, make_trial(call)).first;
-    // What was asked for is a number of calls. The more kinds there are, the more trials.
-    if (!tries_any_ && at->second.trial->sides() > 1)
-      review_every_ = kTrialsAgainEvery * ++kinds_tried_;
+    if (at->second.trial->sides() > 1) ++kinds_tried_;
   }
   if (at->second.shared_is_faster && key_of(call).shared) return nullptr;
-  return at->second.trial;
+  return &at->second.trial;
 }
 
-std::shared_ptr<Trial> Planner::trial_under_way(const Call& call) {
-  auto trial = trial_for(call);
-  return trial == nullptr || trial->is_over() ? nullptr : trial;
+const std::shared_ptr<Trial>* Planner::trial_under_way(const Call& call) {
+  const auto* const trial = trial_for(call);
+  return trial == nullptr || (*trial)->is_over() ? nullptr : trial;
 }
 
 // Which have asked depends on the calls that were started, as on all ranks; which are over does
 // not. So one that calls still wait for stays theirs, and another takes its place.
 void Planner::begin_trials_again(std::uint32_t calls_before) {
+  if (!tries_any_)  // what was asked for is a number of calls
+    for (auto& [kind, tried] : trials_) {
+      auto& trial = tried.trial;
+      if (trial->sides() < 2 || !trial->has_asked()) continue;
+      if (trial.use_count() > 1) trial = std::make_shared<Trial>(*trial);
+      trial->begin_again();
+    }
   reviewed_ = calls_before;
   last_ = nullptr;
-  for (auto& [kind, tried] : trials_) {
-    auto& trial = tried.trial;
-    if (trial->sides() < 2 || !trial->has_asked()) continue;
-    if (trial.use_count() > 1) trial = std::make_shared<Trial>(*trial);
-    trial->begin_again();
-  }
 }
 
 // The next call of a trial is not the same again.

@@ -25,10 +25,16 @@ enum class PastCaches : std::uint8_t {
 
 class StorePolicy {
  public:
-  /// The next runs have so many passes, as many on all ranks, and folds that store a result twice.
-  void expect(std::uint32_t passes, bool stores_results_twice) noexcept {
+  /// The next runs have so many passes, and there may be folds that store a result twice: both
+  /// alike on all ranks.
+  void expect(std::uint32_t passes, bool may_store_results_twice) noexcept {
     try_every_ = passes < kLongPasses ? kTryEvery : kTryLongEvery;
-    ways_ = stores_results_twice ? 3 : 2;
+    ways_ = may_store_results_twice ? 3 : 2;
+  }
+  /// What was measured may be true no more.
+  void forget() noexcept {
+    std::fill(std::begin(time_ns_), std::end(time_ns_), 0);
+    runs_ = 0;
   }
   /// What to write past the caches in the next run.
   [[nodiscard]] PastCaches next() noexcept {

@@ -54,6 +54,10 @@ class Trial {
   [[nodiscard]] bool turn_counts() const noexcept {
     return block_ == 1 || (taken_ % block_ != 0 && taken_ >= block_ * static_cast<int>(count_));
   }
+  /// Whether that algorithm has had no call before.
+  [[nodiscard]] bool turn_is_first() const noexcept {
+    return has_turns() && taken_ % block_ == 0 && taken_ < block_ * static_cast<int>(count_);
+  }
   /// A call has been started with that one.
   void take_turn() noexcept;
   /// Such a call is done. Allocates nothing.

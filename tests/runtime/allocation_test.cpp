@@ -3,8 +3,10 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <atomic>
 #include <cstdlib>
 #include <new>
+#include <thread>
 
 #include "runtime/trial.hpp"
 #include "support/local_ranks.hpp"
@@ -121,20 +123,26 @@ TEST(Allocations, are_none_when_calls_are_sliced_or_ranks_share_cores) {
 
 TEST(Allocations, are_none_in_calls_that_are_started_and_waited_for) {
   test::Complaints wrong(2);
+  std::atomic<int> started{0};
   test::on_local(2, [&](Communicator& communicator) {
     std::vector<float> data(100);
     const Call call{.collective = Collective::allreduce,
                     .input = data.data(),
                     .output = data.data(),
                     .count = 100};
-    std::array<Request, 3> requests{};
-    const auto several = [&] {
+    const auto several = [&](auto&& requests) {
       for (auto& request : requests) request = communicator.start(call);
+      ++started;
       communicator.wait_all(requests);
     };
-    for (int i = 0; i < 50; ++i) several();
+    // Each rank once has them all in its queue, while the other has not begun.
+    for (int first = 0; first < 2; ++first) {
+      while (communicator.rank() != first && started != 2 * first + 1) std::this_thread::yield();
+      several(std::array<Request, 32>{});
+      while (started < 2 * first + 2) std::this_thread::yield();
+    }
     const auto before = allocations;
-    for (int i = 0; i < 1000; ++i) several();
+    for (int i = 0; i < 1000; ++i) several(std::array<Request, 3>{});
     if (const auto made = allocations - before; made != 0)
       wrong.add(communicator.rank(), fmt::format("{} allocations", made));
   });
@@ -154,10 +162,14 @@ TEST(Allocations, are_none_when_trials_begin_again) {
                         .output = out.data(),
                         .count = in.size()};
         for (int i = 0; i <= kNeutralTrialCalls; ++i) communicator.run(call);
+        const auto measured = [&] { return communicator.explain(call).front().measured_us; };
+        const auto first = measured();
         const auto before = allocations;
         for (std::uint32_t i = 0; i < 2 * kTrialsAgainEvery; ++i) communicator.run(call);
         if (const auto made = allocations - before; made != 0)
           wrong.add(communicator.rank(), fmt::format("{} allocations", made));
+        // To the nanosecond, as a mean of several.
+        if (measured() == first) wrong.add(communicator.rank(), "it did not begin again");
       },
       setup);
   EXPECT_EQ(wrong.text(), "");

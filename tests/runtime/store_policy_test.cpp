@@ -77,6 +77,15 @@ TEST(StorePolicy, one_long_run_says_nothing) {
   }
 }
 
+TEST(StorePolicy, that_forgets_finds_out_within_a_few_runs) {
+  StorePolicy policy;
+  count(policy, 100, {100'000, 175'000, 0});
+  constexpr Times kApart{820'000, 175'000, 0};
+  EXPECT_EQ(count(policy, 12, kApart)[kAll], 0);
+  policy.forget();
+  EXPECT_EQ(count(policy, 12, kApart)[kAll], 9);
+}
+
 TEST(StorePolicy, results_alone_are_not_tried_where_nothing_is_stored_twice) {
   StorePolicy policy;
   EXPECT_EQ(count(policy, 1000, {50'000, 100'000, 0})[kResults], 0);

@@ -46,6 +46,7 @@ TEST(Trial,
   std::string turns;
   for (int i = 0; trial.has_turns(); ++i) {
     turns += fmt::format("{}{}", trial.turn(), trial.turn_counts() ? "" : "-");
+    EXPECT_EQ(trial.turn_is_first(), i == 0 || i == 4 || i == 8) << i;
     if (trial.turn_counts())
       trial.took(trial.turn(), std::chrono::nanoseconds(50 - 10 * trial.turn()));
     trial.take_turn();

@@ -327,9 +327,10 @@ std::vector<std::ptrdiff_t> exchanges(const Names& names) {
   return at;
 }
 
-/// Runs allgathers until their trial has begun again and is over. By the clock of rank 0 what was
-/// slow becomes fast meanwhile; it may start them all before rank 1 has called any.
-Names while_it_changes(bool starts_all) {
+/// After so many other calls, runs allgathers until their trial has begun again and is over. By the
+/// clock of rank 0 what was slow becomes fast meanwhile; it may start them all before rank 1 has
+/// called any.
+Names while_it_changes(int barriers, bool starts_all) {
   auto setup = local_trying(-1);
   setup.cores = 2;
   int calls_of_0 = 0;
@@ -337,7 +338,7 @@ Names while_it_changes(bool starts_all) {
     return std::make_unique<test::OddClock>(
         std::move(inner), [&](int rank, std::uint64_t algorithm) -> std::chrono::nanoseconds {
           if (rank != 0) return 0ms;
-          const bool changed = ++calls_of_0 > kAgain - 10;
+          const bool changed = ++calls_of_0 > barriers + kAgain - 10;
           return (algorithm_named(algorithm) == "direct") == changed ? 0ms : 50ms;
         });
   };
@@ -347,6 +348,7 @@ Names while_it_changes(bool starts_all) {
   test::on_local(
       2,
       [&](Communicator& c) {
+        for (int i = 0; i < barriers; ++i) c.barrier();
         c.observe(&ran[c.rank()]);
         std::vector<float> in(1000, static_cast<float>(c.rank() + 1)), out(in.size() * 2);
         const Call call{.collective = Collective::allgather,
@@ -377,7 +379,7 @@ Names while_it_changes(bool starts_all) {
 // Where calls still wait for the end of a trial when that begins again, they keep to it.
 TEST(Trials, unasked_begin_again_and_follow_what_has_changed) {
   for (const bool starts_all : {false, true}) {
-    const auto names = while_it_changes(starts_all);
+    const auto names = while_it_changes(0, starts_all);
     const auto times = exchanges(names);
     ASSERT_EQ(times,
               (std::vector<std::ptrdiff_t>{kNeutralTrialCalls, kAgain + kNeutralTrialCalls}));
@@ -387,6 +389,51 @@ TEST(Trials, unasked_begin_again_and_follow_what_has_changed) {
     EXPECT_NE(*before.begin(), "direct") << starts_all;
     EXPECT_EQ(after, std::set<std::string>{"direct"}) << starts_all;
   }
+}
+
+// A first trial may be made in any call, and the next review counts from the same one everywhere.
+TEST(Trials, that_are_made_late_begin_again_at_the_same_call) {
+  for (const int barriers : {kAgain - 1, kAgain, kAgain + 1})
+    for (const bool starts_all : {false, true})
+      EXPECT_EQ(exchanges(while_it_changes(barriers, starts_all)).size(), 2U)
+          << barriers << starts_all;
+}
+
+// Whatever a rank does its own way: in place or not, started or run, observed or not.
+TEST(Trials, of_several_kinds_begin_again_alike) {
+  constexpr int size = 2;
+  auto setup = local_trying(-1);
+  setup.cores = size;
+  Ran ran;
+  test::Complaints wrong(size);
+  test::on_local(
+      size,
+      [&](Communicator& c) {
+        if (c.rank() == 0) c.observe(&ran);
+        std::mt19937 all(7), own(static_cast<unsigned>(c.rank()));
+        constexpr Collective kKinds[] = {Collective::allreduce, Collective::allgather,
+                                         Collective::broadcast};
+        constexpr std::size_t kCount = 1100;
+        std::vector<float> in(kCount), out(kCount * size);
+        for (int i = 0; i < 3 * kAgain + 1000; ++i) {
+          const auto kind = kKinds[all() % 3];
+          const bool gathers = kind == Collective::allgather, in_place = own() % 2 == 0;
+          auto* const mine = in_place ? out.data() + (gathers ? c.rank() * kCount : 0) : in.data();
+          std::fill_n(mine, kCount, static_cast<float>(c.rank() + 1));
+          const Call call{.collective = kind, .input = mine, .output = out.data(), .count = kCount};
+          if (own() % 2 == 0)
+            c.wait(c.start(call));
+          else
+            c.run(call);
+          const auto first = kind == Collective::allreduce ? 3.0F : 1.0F;
+          if (out[0] != first || out[kCount - 1] != first || (gathers && out.back() != 2.0F))
+            return wrong.add(c.rank(), fmt::format("{} #{} is wrong", name(kind), i));
+        }
+        if (c.rank() == 0) c.observe(nullptr);
+      },
+      setup);
+  EXPECT_EQ(wrong.text(), "");
+  EXPECT_EQ(exchanges(ran.names).size(), 6U);  // the first of each kind, and one more
 }
 
 TEST(Trials, that_were_asked_for_are_as_many_calls_as_that) {

@@ -60,9 +60,10 @@ class StorePolicy {
   void took(std::uint64_t nanoseconds) noexcept {
     auto& mean = time_ns_[way_];
     const auto now = static_cast<double>(nanoseconds);
-    // Falls at once, rises slowly, however long it took: a run that was interrupted, or that found
-    // nothing in the caches, says little about how it was written.
-    mean = mean == 0 || now < mean ? now : mean + std::min(now - mean, mean / 4) / 8;
+    // Falls at once, rises slowly: a run that was interrupted, or that found nothing in the caches,
+    // says little about how it was written, however long it took. Little of a long run is that.
+    const double most = (try_every_ == kTryEvery ? 0.25 : 4) * mean;
+    mean = mean == 0 || now < mean ? now : mean + std::min(now - mean, most) / 8;
   }
 
  private:

@@ -100,6 +100,13 @@ TEST(StorePolicy, long_runs_follow_what_only_a_trial_can_show) {
   EXPECT_GT(count(policy, 1024, {40'000'000, 15'000'000, 0})[kAll], 1000);
 }
 
+TEST(StorePolicy, long_runs_leave_a_way_that_has_become_slow_after_a_few) {
+  StorePolicy policy;
+  policy.expect(27, true);
+  count(policy, 20, {55'000'000, 70'000'000, 56'000'000});
+  EXPECT_GE(count(policy, 8, {140'000'000, 64'000'000, 110'000'000})[kAll], 3);
+}
+
 TEST(StorePolicy, long_runs_try_the_other_way_less_often) {
   const auto tried = [](std::uint32_t passes) {
     StorePolicy policy;

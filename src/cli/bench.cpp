@@ -413,7 +413,10 @@ int run_bench(int argc, char** argv) {
   }
   const bool wrong = std::any_of(run.rows().begin(), run.rows().end(),
                                  [](const BenchRow& row) { return row.wrong > 0; });
-  return wrong && o.check ? kWrong : kFine;
+  if (wrong && o.check) return kWrong;
+  if (!run.rows().empty() || (seat && seat->rank != 0)) return kFine;
+  fmt::print(stderr, "sinew: nothing was measured\n");
+  return kFailed;
 }
 
 }  // namespace sinew

@@ -296,6 +296,13 @@ TEST(Bench, a_named_algorithm_that_cannot_is_left_out_and_said) {
   EXPECT_TRUE(has(ran.out, "alltoallv,linear,"));
 }
 
+TEST(Bench, without_anything_to_measure_fails) {
+  const auto ran =
+      bench({"allgather", "-p", "3", "--sizes", "48K", "--algo", "recursive_doubling"});
+  EXPECT_EQ(ran.status, 1);
+  EXPECT_TRUE(has(ran.err, "nothing was measured")) << ran.err;
+}
+
 TEST(Bench, rank_counts_are_lists_and_ranges) {
   const auto ranks = [](const std::string& text) {
     std::vector<std::string> seen;

@@ -23,7 +23,7 @@ constexpr std::uint64_t kStreamingLeast = std::uint64_t{2} << 20;
 // rank early, because two readings of the clock are little beside the copying; with shared cores
 // only when the copying is long beside the waiting for turns.
 constexpr std::uint64_t kMeasuredAlone = std::uint64_t{4} << 10;
-constexpr std::uint64_t kMeasuredCrowded = std::uint64_t{256} << 10;
+constexpr std::uint64_t kMeasuredCrowded = std::uint64_t{32} << 10;
 
 // Publish, fold, publish the result, read it. Whether a rank has such a fold depends on its part
 // (the root of a reduce has none), but the number of rounds does not.

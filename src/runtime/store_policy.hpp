@@ -47,8 +47,7 @@ class StorePolicy {
     else if (runs_ % try_every_ == 0)
       way_ = (runs_ / try_every_ - 1) % ways_;
     else
-      way_ = static_cast<std::uint32_t>(
-          std::distance(time_ns_, std::min_element(time_ns_, time_ns_ + ways_)));
+      way_ = best_ = best();
     return static_cast<PastCaches>(way_);
   }
   /// Whether to say how long that run takes. Short ones are asked only some times in a row: reading
@@ -67,11 +66,20 @@ class StorePolicy {
   }
 
  private:
+  // What is not used was last measured in its best moments, and what is used in all of them: only
+  // what is faster by more than that may take its place.
+  [[nodiscard]] std::uint32_t best() const noexcept {
+    const auto* const fastest = std::min_element(time_ns_, time_ns_ + ways_);
+    const bool clearly = *fastest < kClearly * time_ns_[best_];
+    return clearly ? static_cast<std::uint32_t>(std::distance(time_ns_, fastest)) : best_;
+  }
+
+  static constexpr double kClearly = 0.95;
   static constexpr std::uint32_t kFirst = 6, kTryEvery = 64, kInARow = 8;
   static constexpr std::uint32_t kLongPasses = 8, kTryLongEvery = 256;
-  static constexpr double kLongNs = 5000;
+  static constexpr double kLongNs = 50'000;
   double time_ns_[3] = {0, 0, 0};  // of each way, lately
-  std::uint32_t ways_ = 2, way_ = 0;
+  std::uint32_t ways_ = 2, way_ = 0, best_ = 0;
   std::uint32_t try_every_ = kTryEvery;
   std::uint32_t runs_ = 0;
 };

@@ -59,11 +59,11 @@ TEST(StorePolicy, results_alone_are_a_way_where_folds_store_them_twice) {
   policy.expect(1, true);
   constexpr Times kShared{134'000, 180'000, 124'000}, kApart{820'000, 175'000, 580'000};
   count(policy, 20, kShared);
-  EXPECT_GT(count(policy, 192, kShared)[kResults], 186);
+  EXPECT_GE(count(policy, 192, kShared)[kResults], 184);
   count(policy, 20, kApart);
-  EXPECT_GT(count(policy, 192, kApart)[kAll], 186);
+  EXPECT_GE(count(policy, 192, kApart)[kAll], 184);
   count(policy, 200, kShared);
-  EXPECT_GT(count(policy, 192, kShared)[kResults], 186);
+  EXPECT_GE(count(policy, 192, kShared)[kResults], 184);
 }
 
 TEST(StorePolicy, one_long_run_says_nothing) {
@@ -84,6 +84,15 @@ TEST(StorePolicy, that_forgets_finds_out_within_a_few_runs) {
   EXPECT_EQ(count(policy, 12, kApart)[kAll], 0);
   policy.forget();
   EXPECT_EQ(count(policy, 12, kApart)[kAll], 9);
+}
+
+TEST(StorePolicy, stays_where_another_way_is_hardly_faster) {
+  StorePolicy policy;
+  policy.expect(1, true);
+  constexpr Times kUsual{100'000, 150'000, 104'000}, kHardly{100'000, 150'000, 97'000};
+  count(policy, 20, kUsual);
+  EXPECT_GT(count(policy, 384, kHardly)[kNone], 376);
+  EXPECT_GT(count(policy, 384, {104'000, 150'000, 97'000})[kResults], 180);
 }
 
 TEST(StorePolicy, results_alone_are_not_tried_where_nothing_is_stored_twice) {

@@ -34,10 +34,17 @@ struct Folder {
   ~Folder() { std::filesystem::remove_all(path); }
 };
 
-/// A port that was free a moment ago.
+/// A port that was free a moment ago, of those that the kernel gives to nobody unasked: it stays
+/// free while other programs connect.
 int free_port() {
-  const auto listener = listen_at({Address::Kind::tcp, "127.0.0.1", 0});
-  return bound_address(listener, {Address::Kind::tcp, "127.0.0.1", 0}).port;
+  static int next = 10'000 + ::getpid() % 20'000;
+  while (true) {
+    const Address address{Address::Kind::tcp, "127.0.0.1", static_cast<std::uint16_t>(++next)};
+    try {
+      return bound_address(listen_at(address), address).port;
+    } catch (const Error&) {  // taken: the next one
+    }
+  }
 }
 
 std::string tcp_address() { return fmt::format("tcp://127.0.0.1:{}", free_port()); }

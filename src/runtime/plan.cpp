@@ -21,7 +21,7 @@ constexpr std::uint64_t kStreamingLeast = std::uint64_t{2} << 20;
 
 // How slots are written matters from here on, and the time of a run shows it: with a core for each
 // rank early, because two readings of the clock are little beside the copying; with shared cores
-// only when the copying is long beside the waiting for turns.
+// later, when the copying shows beside the waiting for turns.
 constexpr std::uint64_t kMeasuredAlone = std::uint64_t{4} << 10;
 constexpr std::uint64_t kMeasuredCrowded = std::uint64_t{32} << 10;
 

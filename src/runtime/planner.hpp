@@ -130,7 +130,7 @@ class Planner {
   int trial_calls_;             // 0: there are no trials here
   bool tries_any_;              // those were asked for; otherwise only where no bit depends on them
   std::uint32_t reviewed_ = 0;  // when trials last began again: after how many calls
-  std::uint32_t kinds_tried_ = 0;  // without being asked to
+  std::uint32_t kinds_tried_ = 0;  // that have a trial
   std::uint64_t last_ragged_ = 0;  // counts of the last call with counts
   std::unordered_map<Kind, Tried, KindHash> trials_;
   std::unordered_map<Key, std::unique_ptr<Planned>, KeyHash> plans_;
